@@ -1,0 +1,2 @@
+// Package quorum counts votes.
+package quorum
