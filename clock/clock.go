@@ -69,13 +69,15 @@ func (t Instant) IsZero() bool {
 }
 
 // System is the machine's clock. On Linux it also reads CLOCK_BOOTTIME, so a
-// suspend counts as elapsed time; elsewhere it rests on the wall clock for
+// suspend counts as elapsed time even if the wall clock is stepped back
+// afterwards (more than 10 ms later); elsewhere it rests on the wall clock for
 // that. The zero value is ready to use.
 type System struct{}
 
 // Now implements [Clock].
 func (System) Now() Instant {
-	return Instant{at: time.Now(), boot: boottime()}
+	now := time.Now()
+	return Instant{at: now, boot: boottime(now)}
 }
 
 // NewTimer implements [Clock].

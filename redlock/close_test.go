@@ -75,7 +75,7 @@ func TestCloseReleasesEverythingAndLeavesNothingRunning(t *testing.T) {
 			"TryAcquire": func() error { _, err := l.TryAcquire(t.Context(), "k"); return err },
 			"Acquire":    func() error { _, err := l.Acquire(t.Context(), "k"); return err },
 			"Inspect":    func() error { _, err := l.Inspect(t.Context(), "k"); return err },
-			"Do":         func() error { return l.Do(t.Context(), "k", nil) },
+			"Do":         func() error { return l.Do(t.Context(), "k", func(context.Context, *Lease) error { return nil }) },
 		} {
 			if err := call(); !errors.Is(err, ErrClosed) {
 				t.Errorf("%s after close: %v", name, err)

@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"context"
 	"errors"
 	"math"
 	"strings"
@@ -58,13 +59,16 @@ func TestBadKeysAreRefusedBeforeAnythingIsSent(t *testing.T) {
 			for name, call := range map[string]func() error{
 				"TryAcquire": func() error { _, err := l.TryAcquire(t.Context(), key); return err },
 				"Acquire":    func() error { _, err := l.Acquire(t.Context(), key); return err },
-				"Do":         func() error { return l.Do(t.Context(), key, nil) },
+				"Do":         func() error { return l.Do(t.Context(), key, func(context.Context, *Lease) error { return nil }) },
 				"Inspect":    func() error { _, err := l.Inspect(t.Context(), key); return err },
 			} {
 				if err := call(); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "key") {
 					t.Errorf("%s with a key of %d bytes: %v", name, len(key), err)
 				}
 			}
+		}
+		if err := l.Do(t.Context(), "k", nil); !errors.Is(err, ErrInvalid) {
+			t.Errorf("Do without fn: %v", err)
 		}
 		synctest.Wait()
 		if mem[0].asked != 0 {

@@ -150,6 +150,9 @@ func (l *Locker) Acquire(ctx context.Context, key string) (*Lease, error) {
 // the error is fn's joined with that: fn may have run partly without the lock.
 // If fn panics or calls runtime.Goexit, the lease is released first.
 func (l *Locker) Do(ctx context.Context, key string, fn func(ctx context.Context, lease *Lease) error) (err error) {
+	if fn == nil {
+		return invalid("fn is nil: want what to do under the lock")
+	}
 	lease, err := l.acquire(ctx, ctx, key, l.tryInTurn)
 	if err != nil {
 		return err
