@@ -214,7 +214,7 @@ func (l *Lease) renewAfter(now clock.Instant) time.Duration {
 }
 
 func (l *Lease) outlived(now clock.Instant) bool {
-	return l.locker.MaxHold > 0 && now.Lower(l.won) >= l.locker.MaxHold
+	return l.locker.MaxHold > 0 && now.Upper(l.won) >= l.locker.MaxHold
 }
 
 // renew extends the lease, trying again until it succeeds or the lease ends.

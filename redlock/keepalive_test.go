@@ -196,6 +196,9 @@ func TestDoReturnsFnsErrorFirstJoinedWithTheRelease(t *testing.T) {
 		if err := l.Do(t.Context(), "k", func(context.Context, *Lease) error { return errBiz }); err == nil || err.Error() != "business" {
 			t.Errorf("got %v, want the business error alone", err)
 		}
+		if err := l.Do(t.Context(), "k", func(ctx context.Context, lease *Lease) error { return lease.Release(ctx) }); err != nil {
+			t.Errorf("released by fn: %v", err)
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		err := l.Do(ctx, "k", func(ctx context.Context, _ *Lease) error {
 			cancel()

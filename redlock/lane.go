@@ -3,6 +3,7 @@ package redlock
 import (
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,6 +34,7 @@ type lane struct {
 
 	mu       sync.Mutex // guards what follows
 	queue    []*call
+	dead     int // calls in the queue that have been pulled
 	state    laneState
 	reason   error         // why it takes no work
 	departed clock.Instant // when the flight in progress was sent; zero if none
@@ -86,6 +88,10 @@ func (l *lane) submit(c *call, now clock.Instant) error {
 	case c.of != nil && l.pull(c.of):
 		c.state, err = withdrawn, errNothing
 	case err == nil:
+		if l.dead > maxFlight && l.dead > len(l.queue)/2 {
+			l.queue = slices.DeleteFunc(l.queue, func(c *call) bool { return c.state == withdrawn })
+			l.dead = 0
+		}
 		l.queue = append(l.queue, c)
 		if c.of != nil && l.lingers(c.of) {
 			l.owe(c, now) // once is not enough
@@ -123,7 +129,7 @@ func (l *lane) strand(now clock.Instant) []*call {
 			stranded = append(stranded, c)
 		}
 	}
-	l.queue = nil
+	l.queue, l.dead = nil, 0
 	return stranded
 }
 
@@ -146,6 +152,7 @@ func (l *lane) withdraw(c *call) bool {
 func (l *lane) pull(c *call) bool {
 	if c.state == queued {
 		c.state = withdrawn // load passes it over
+		l.dead++
 	}
 	return c.state == withdrawn
 }
@@ -193,6 +200,8 @@ func (l *lane) load() []*call {
 			}
 			c.state, c.gen = written, l.gen
 			l.loading = append(l.loading, c)
+		} else {
+			l.dead--
 		}
 		taken++
 	}

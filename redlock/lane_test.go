@@ -241,6 +241,28 @@ func TestDebtsExpireWithTheirKeys(t *testing.T) {
 	})
 }
 
+// A lane that has not yet made its first connection keeps a queue, which must
+// not grow with what has come and gone.
+func TestQueueOfAConnectingLaneStaysShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem, nodes := memNodes(3)
+		mem[0].set(func(n *memNode) { n.silent = true })
+		l := newLocker(t, nodes, Config{})
+		for i := range 5000 {
+			cycle(t, l, fmt.Sprint(i))
+		}
+		lane := l.lanes[0]
+		lane.mu.Lock()
+		defer lane.mu.Unlock()
+		if lane.state != connecting {
+			t.Fatal("the lane has given up: the test shows nothing")
+		}
+		if len(lane.queue) > 4*maxFlight {
+			t.Errorf("%d calls queued, all of them withdrawn", len(lane.queue))
+		}
+	})
+}
+
 // Nothing that was queued for a hung node is sent after its attempt has ended.
 func TestNothingIsSentLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

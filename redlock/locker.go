@@ -159,7 +159,13 @@ func (l *Locker) Do(ctx context.Context, key string, fn func(ctx context.Context
 	}
 	lease.KeepAlive()
 	defer func() {
-		err = errors.Join(err, lease.Release(ctx))
+		released := lease.Release(ctx)
+		if errors.Is(released, ErrReleased) { // by fn itself, which is fine, or by Close
+			if released = lease.reason(); errors.Is(released, ErrReleased) {
+				released = nil
+			}
+		}
+		err = errors.Join(err, released)
 	}()
 	return fn(lease.Context(), lease)
 }

@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"log/slog"
@@ -16,9 +17,10 @@ import (
 // token itself.
 type Token string
 
-// newToken makes a token that nobody has used before.
+// newToken makes a token that nobody has used before. It asks the system each
+// time, also in programs that have given uuid a pool.
 func newToken() (Token, error) {
-	id, err := uuid.NewRandom()
+	id, err := uuid.NewRandomFromReader(rand.Reader)
 	return Token(id.String()), err
 }
 

@@ -4,8 +4,9 @@ import "time"
 
 // Trace has hooks that a Locker calls as things happen, for logs and metrics.
 // A nil hook is not called. Hooks are called from the goroutine concerned, may
-// run concurrently, and must return quickly: the lock waits for them. None of
-// them is given a token, only its digest.
+// run concurrently, must return quickly, since the lock waits for them, and must
+// not call the Locker or its leases. None of them is given a token, only its
+// digest.
 type Trace struct {
 	// Acquired is called once per TryAcquire, Acquire and Do, when the lease
 	// has been won or given up.
