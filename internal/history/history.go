@@ -6,7 +6,6 @@
 package history
 
 import (
-	"errors"
 	"fmt"
 	"time"
 )
@@ -58,19 +57,19 @@ func (v Verdict) Clean() bool {
 	return len(v.Overlaps) == 0 && len(v.Broken) == 0 && len(v.Left) == 0
 }
 
-// spelledOut is how many faults of each kind Err gives in full.
+// spelledOut is how many faults of each kind Faults gives in full.
 const spelledOut = 5
 
-// Err is nil for a clean run. Otherwise it says in words what is wrong, the
-// first few faults of each kind in full and the rest by number.
-func (v Verdict) Err() error {
-	var errs []error
+// Faults says in words what is wrong, the first few of each kind in full and
+// the rest by number. For a clean run there are none.
+func (v Verdict) Faults() []string {
+	var faults []string
 	say := func(n int, what string, nth func(int) string) {
 		for i := range min(n, spelledOut) {
-			errs = append(errs, errors.New(nth(i)))
+			faults = append(faults, nth(i))
 		}
 		if n > spelledOut {
-			errs = append(errs, fmt.Errorf("and %d more %s", n-spelledOut, what))
+			faults = append(faults, fmt.Sprintf("and %d more %s", n-spelledOut, what))
 		}
 	}
 	say(len(v.Overlaps), "overlaps", func(i int) string { return v.Overlaps[i].String() })
@@ -80,5 +79,5 @@ func (v Verdict) Err() error {
 	say(len(v.Left), "keys left", func(i int) string {
 		return fmt.Sprintf("key %q was left on %s", v.Left[i].Key, v.Left[i].Node)
 	})
-	return errors.Join(errs...)
+	return faults
 }

@@ -84,7 +84,7 @@ func TestBadHistoriesAreFound(t *testing.T) {
 			if !slices.Equal(pairs, test.pairs) {
 				t.Errorf("pairs %v, want %v", pairs, test.pairs)
 			}
-			if v.Clean() || v.Err() == nil {
+			if v.Clean() || len(v.Faults()) == 0 {
 				t.Error("the run is called clean")
 			}
 		})
@@ -115,8 +115,8 @@ func TestGoodHistoriesAreClean(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			v := Run{Holds: test.holds}.Judge()
-			if !v.Clean() || v.Err() != nil {
-				t.Errorf("%v", v.Err())
+			if !v.Clean() || len(v.Faults()) != 0 {
+				t.Errorf("%v", v.Faults())
 			}
 			if v.Holds != len(test.holds) || v.Keys != test.keys {
 				t.Errorf("judged %d holds of %d keys", v.Holds, v.Keys)
@@ -131,8 +131,8 @@ func TestImpossibleHoldsAreNotClean(t *testing.T) {
 		{Key: "k", Acquired: 5 * ms, Lost: 4 * ms, Released: 6 * ms, Until: 9 * ms},
 	} {
 		v := Run{Holds: []Hold{h}}.Judge()
-		if v.Clean() || len(v.Broken) != 1 || !strings.Contains(v.Err().Error(), "ended before it began") {
-			t.Errorf("%v: %v", h, v.Err())
+		if v.Clean() || len(v.Broken) != 1 || !strings.Contains(strings.Join(v.Faults(), "\n"), "ended before it began") {
+			t.Errorf("%v: %v", h, v.Faults())
 		}
 	}
 }
@@ -142,7 +142,7 @@ func TestLeftKeysAreNotClean(t *testing.T) {
 	if v.Clean() {
 		t.Error("the run is called clean")
 	}
-	if got, want := v.Err().Error(), `key "k" was left on n2`; got != want {
+	if got, want := strings.Join(v.Faults(), "\n"), `key "k" was left on n2`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -154,7 +154,7 @@ func TestVerdictSpeaksOfBothHolders(t *testing.T) {
 	}}.Judge()
 	want := `two holders at once: holder 3 had "stock:1" from 1ms to 4ms (released), and holder 7 got it at 3ms, 1ms too early
 two holders at once: holder 4 had "stock:2" from 2ms on and never let go, and holder 5 got it at 3ms`
-	if got := v.Err().Error(); got != want {
+	if got := strings.Join(v.Faults(), "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -165,7 +165,7 @@ func TestVerdictOfManyFaultsStaysShort(t *testing.T) {
 		r.Holds = append(r.Holds, hold(i, "k", 1*ms, 2*ms))
 		r.Left = append(r.Left, Left{Node: "n", Key: fmt.Sprint(i)})
 	}
-	got := r.Judge().Err().Error()
+	got := strings.Join(r.Judge().Faults(), "\n")
 	if lines := strings.Count(got, "\n") + 1; lines != 2*(spelledOut+1) {
 		t.Errorf("%d lines:\n%s", lines, got)
 	}
@@ -236,7 +236,7 @@ func BenchmarkJudge(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if v := (Run{Holds: slices.Clone(holds)}).Judge(); !v.Clean() {
-			b.Fatal(v.Err())
+			b.Fatal(v.Faults())
 		}
 	}
 }
