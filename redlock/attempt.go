@@ -1,0 +1,199 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/quorumlock/quorumlock/clock"
+	"github.com/quorumlock/quorumlock/quorum"
+)
+
+// acquire runs one call of TryAcquire, Acquire or Do: try in it, and what they
+// have in common around it. The lease's context descends from parent.
+func (l *Locker) acquire(ctx, parent context.Context, key string, try tryFunc) (*Lease, error) {
+	if err := l.checkKey(key); err != nil {
+		return nil, err
+	}
+	begun := l.clock.Now()
+	lease, failure := l.admit(ctx, parent, key, try, begun)
+	elapsed := l.clock.Now().Lower(begun)
+	if failure != nil {
+		failure.Op, failure.Key, failure.Elapsed = "acquire", key, elapsed
+		l.trace.acquired(key, nil, elapsed, failure)
+		return nil, failure
+	}
+	l.trace.acquired(key, lease, elapsed, nil)
+	return lease, nil
+}
+
+// admit lets a call in, unless there is no use in it.
+func (l *Locker) admit(ctx, parent context.Context, key string, try tryFunc, now clock.Instant) (*Lease, *AttemptError) {
+	if !l.begin() {
+		return nil, failed(ErrClosed)
+	}
+	defer l.finish()
+	if err := l.awaitNodes(ctx); err != nil {
+		return nil, failed(err)
+	}
+	return try(ctx, parent, key, now)
+}
+
+// awaitNodes waits until a quorum of nodes has been connected to for the first
+// time, or no quorum could be.
+func (l *Locker) awaitNodes(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	select {
+	case <-l.ready:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-l.closing:
+		return ErrClosed
+	}
+}
+
+func failed(causes ...error) *AttemptError { return &AttemptError{causes: causes} }
+
+// tryFunc tries for a key, once or until it succeeds.
+type tryFunc func(ctx, parent context.Context, key string, now clock.Instant) (*Lease, *AttemptError)
+
+// tryOnce is one attempt, out of turn.
+func (l *Locker) tryOnce(ctx, parent context.Context, key string, now clock.Instant) (*Lease, *AttemptError) {
+	if l.line.held(key, now) {
+		failure := failed(ErrHeld)
+		failure.Local = true
+		return nil, failure
+	}
+	lease, failure := l.attempt(ctx, parent, key)
+	if failure != nil {
+		failure.Attempts = 1
+		return nil, failure
+	}
+	lease.attempts = 1
+	l.line.hold(key, lease)
+	return l.keep(lease)
+}
+
+// tryInTurn stands in line, and then attempts until it succeeds or ctx is done.
+func (l *Locker) tryInTurn(ctx, parent context.Context, key string, now clock.Instant) (*Lease, *AttemptError) {
+	if err := l.line.enter(ctx, l.closing, key, now); err != nil {
+		failure := failed(err)
+		if failure.Local = l.line.held(key, l.clock.Now()); failure.Local {
+			failure.causes = append(failure.causes, ErrHeld)
+		}
+		return nil, failure
+	}
+	var before []error // why the attempt before failed
+	for n := 0; ; n++ {
+		lease, failure := l.attempt(ctx, parent, key)
+		if failure == nil {
+			lease.attempts = n + 1
+			l.line.leave(key, lease)
+			return l.keep(lease)
+		}
+		failure.Attempts = n + 1
+		if err := l.pause(ctx, l.Backoff(n)); err != nil {
+			l.line.leave(key, nil)
+			if errors.Is(failure.causes[0], err) { // it ended the attempt already
+				failure.causes = append(failure.causes, before...)
+			} else {
+				failure.causes = append([]error{err}, failure.causes...)
+			}
+			return nil, failure
+		}
+		before = failure.causes
+	}
+}
+
+// keep hands a lease that was just won to its holder, unless the Locker has
+// been closed meanwhile.
+func (l *Locker) keep(lease *Lease) (*Lease, *AttemptError) {
+	l.keeper.add(lease)
+	select {
+	case <-l.closing: // Close may have missed it
+		lease.release(ErrClosed)
+		return nil, failed(ErrClosed)
+	default:
+		return lease, nil
+	}
+}
+
+// attempt is one round: ask all nodes, and see whether a quorum grants while
+// some validity is left. A failed one is undone before attempt returns, in the
+// sense that nothing queued later overtakes the undoing.
+func (l *Locker) attempt(ctx, parent context.Context, key string) (*Lease, *AttemptError) {
+	// A fresh token for every attempt: a late release of one that failed must
+	// not delete what the next one wins, nor a late grant be counted for it.
+	token, err := newToken()
+	if err != nil {
+		return nil, failed(err)
+	}
+	start := l.clock.Now() // before the first request: every key is younger
+	r := newRound(len(l.lanes), Op{Kind: OpAcquire, Key: l.prefix(key), Token: token, TTL: l.ttl}, start)
+	r.send(l.lanes)
+	l.wait(ctx.Done(), l.closing, r)
+	outcome := r.finish(l.lanes)
+
+	now := l.clock.Now() // after the last thing that must succeed
+	left := validity(l.ttl, now.Upper(start), l.Drift)
+	if outcome == quorum.Won && left > notice(l.ttl) {
+		return &Lease{
+			locker: l, key: key, token: token, won: now, acquire: r, parent: parent,
+			start: start, span: validity(l.ttl, 0, l.Drift), ttl: l.ttl,
+		}, nil
+	}
+	failure := failed(l.verdict(ctx, outcome))
+	failure.Votes = r.votes(l.lanes)
+	for i, lane := range l.lanes {
+		lane.undo(&r.calls[i])
+	}
+	return nil, failure
+}
+
+// verdict is why a round for a caller with ctx has failed.
+func (l *Locker) verdict(ctx context.Context, outcome quorum.Outcome) error {
+	switch {
+	case outcome == quorum.Won:
+		return ErrTooSlow
+	case outcome == quorum.Refused:
+		return ErrHeld
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	select {
+	case <-l.closing:
+		return ErrClosed
+	default:
+		return ErrNoQuorum
+	}
+}
+
+// wait waits for r to be decided, for NodeTimeout at most, and not once one of
+// the two channels is closed.
+func (l *Locker) wait(done, stop <-chan struct{}, r *round) {
+	timer := l.timers.Get().(clock.Timer)
+	timer.Reset(l.nodeTimeout)
+	r.wait(done, stop, timer)
+	timer.Stop()
+	l.timers.Put(timer)
+}
+
+// pause waits for d, or returns why not.
+func (l *Locker) pause(ctx context.Context, d time.Duration) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	timer := l.clock.NewTimer(max(d, 0))
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return nil
+	case <-l.closing:
+		return ErrClosed
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

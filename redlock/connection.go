@@ -1,0 +1,224 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/quorumlock/quorumlock/clock"
+)
+
+const (
+	// idlePing is how long a lane lets its connection lie before it asks
+	// whether the node is still there.
+	idlePing = 5 * time.Second
+	// Between two attempts to connect.
+	firstPause, laterPause = 50 * time.Millisecond, 100 * time.Millisecond
+)
+
+// run keeps the lane connected and its flights going, until it is closing and
+// has nothing left to do, or ctx is done, which cuts its connection. It returns
+// what may be left on the node, if anything. The Locker waits for it.
+func (l *lane) run(ctx context.Context) error {
+	timer := l.clock.NewTimer(idlePing)
+	defer timer.Stop()
+	pause := firstPause
+	for {
+		err := l.connection(ctx, timer)
+		if err == nil || l.finished() {
+			return l.leftover()
+		}
+		if l.disconnected(err) {
+			pause = firstPause
+		}
+		timer.Reset(pause)
+		pause = laterPause
+		select {
+		case <-timer.C():
+		case <-ctx.Done():
+			return l.leftover()
+		}
+	}
+}
+
+// connection makes one connection and uses it until it ends, which is the
+// error, or until there is nothing left to do.
+func (l *lane) connection(ctx context.Context, timer clock.Timer) error {
+	conn, err := l.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	// A Send ends with its socket, not with ctx.
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+
+	fate, err := succeed(ctx, conn, l.before)
+	if err != nil {
+		return err
+	}
+	peer := conn.Peer()
+	l.before = &peer
+	l.mu.Lock()
+	l.inherit(fate, l.clock.Now())
+	l.mu.Unlock()
+
+	for l.indebted() { // what is owed goes out before the lane takes new work
+		if err := l.fly(ctx, conn, l.load()); err != nil {
+			return err
+		}
+	}
+	l.connected()
+	return l.serve(ctx, conn, timer)
+}
+
+// connect connects, unless the lane is closing and has nothing left to do.
+func (l *lane) connect(ctx context.Context) (Conn, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	l.mu.Lock()
+	l.hangUp = cancel
+	l.mu.Unlock()
+	if l.finished() {
+		cancel()
+	}
+	return l.node.Connect(ctx, l.limit)
+}
+
+// succeed makes sure that nothing sent on the connection before is carried out
+// from now on. A node that was stopped carries out what lies in its sockets
+// when it goes on, also on sockets whose other end has closed; an acquire among
+// it would outlive its own release.
+//
+// Only the process that the connection before reached knows it by its number:
+// after a restart the numbers start anew, and the same one belongs to a stranger.
+func succeed(ctx context.Context, conn Conn, before *Peer) (fate, error) {
+	now := conn.Peer()
+	switch {
+	case before == nil:
+		return killed, nil // there was none
+	case before.ID == 0 || before.RunID == "" || now.RunID == "":
+		return atLarge, nil
+	case before.RunID != now.RunID:
+		return died, nil
+	}
+	err := conn.Kill(ctx, before.ID)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return atLarge, nil
+	}
+	return killed, err
+}
+
+// serve sends flights until the connection ends, or nothing is left to do.
+func (l *lane) serve(ctx context.Context, conn Conn, timer clock.Timer) error {
+	for {
+		flight := l.load()
+		if len(flight) == 0 {
+			if l.finished() {
+				return nil
+			}
+			timer.Reset(l.nextWake())
+			select {
+			case <-l.wake:
+				continue
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-timer.C():
+				if l.nextWake() < idlePing {
+					continue
+				}
+				flight = nil // a PING; it can hang like any flight
+				l.mu.Lock()
+				l.departed = l.clock.Now()
+				l.mu.Unlock()
+			}
+		}
+		if err := l.fly(ctx, conn, flight); err != nil {
+			return err
+		}
+	}
+}
+
+// fly sends one flight and takes its answers.
+func (l *lane) fly(ctx context.Context, conn Conn, flight []*call) error {
+	l.ops = l.ops[:0]
+	for _, c := range flight {
+		l.ops = append(l.ops, &c.op)
+	}
+	err := conn.Send(ctx, l.ops)
+	if err != nil {
+		err = fmt.Errorf("connection ended: %w", err)
+	}
+	l.land(flight, err)
+	clear(l.ops)
+	clear(flight)
+	return err
+}
+
+// connected opens the lane for work.
+func (l *lane) connected() {
+	l.mu.Lock()
+	first := l.state == connecting
+	l.state, l.reason = open, nil
+	l.mu.Unlock()
+	if first {
+		l.met(true)
+	}
+	l.changed(NodeEvent{Node: l.node.String(), Up: true})
+}
+
+// disconnected takes the lane out of service, and reports whether it was open.
+func (l *lane) disconnected(err error) bool {
+	now := l.clock.Now()
+	reason := fmt.Errorf("not connected: %w", err)
+	l.mu.Lock()
+	was := l.state
+	l.state, l.reason = down, reason
+	stranded := l.strand(now)
+	l.mu.Unlock()
+	answerUnsent(stranded, reason, now)
+	if was == connecting {
+		l.met(false)
+	}
+	if was != down {
+		l.changed(NodeEvent{Node: l.node.String(), Err: err})
+	}
+	return was == open
+}
+
+// close has run return once nothing is queued or owed any more.
+func (l *lane) close() {
+	l.mu.Lock()
+	l.closing = true
+	hangUp := l.hangUp
+	l.mu.Unlock()
+	if hangUp != nil && l.finished() {
+		hangUp()
+	}
+	l.rouse()
+}
+
+// finished reports whether the lane is closing and has nothing left to do.
+func (l *lane) finished() bool {
+	now := l.clock.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.forget(now)
+	return l.closing && len(l.queue) == 0 && len(l.debts) == 0
+}
+
+// leftover says what may be left on the node now that run ends.
+func (l *lane) leftover() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var keys int
+	var ttl time.Duration
+	for _, d := range l.debts {
+		keys++
+		ttl = max(ttl, d.op.TTL)
+	}
+	if keys += l.forgotten; keys == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: %d keys may be left, for at most %v after the node answers again", l.node, keys, max(ttl, l.forgottenTTL))
+}

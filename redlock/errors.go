@@ -1,0 +1,120 @@
+package redlock
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/quorumlock/quorumlock/quorum"
+)
+
+var (
+	// ErrHeld: another holds the lock. Even if every node that did not answer
+	// had said yes there would have been no quorum. Wait, or try later.
+	ErrHeld = errors.New("held by another")
+
+	// ErrNoQuorum: too few nodes answered. Whether the lock is free is not
+	// known; nodes are down or out of reach. Alarm somebody.
+	ErrNoQuorum = errors.New("no quorum")
+
+	// ErrTooSlow: a quorum granted, but by then the validity was used up.
+	ErrTooSlow = errors.New("too slow: a quorum granted, but no validity was left")
+
+	// ErrLost: the lease was ours and is not any more. Stop.
+	ErrLost = errors.New("lease lost")
+
+	// ErrReleased: the lease has been released by its holder.
+	ErrReleased = errors.New("lease released")
+
+	// ErrClosed: the Locker is closed.
+	ErrClosed = errors.New("locker closed")
+
+	// ErrInvalid: a setting, key or duration that cannot be used. The error
+	// names it and what would be right; nothing was sent.
+	ErrInvalid = errors.New("invalid")
+)
+
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...)
+}
+
+// Vote is what one node said to an operation.
+type Vote struct {
+	Node string
+	Vote quorum.Vote
+	// RTT is how long the answer took, queueing included; 0 without answer.
+	RTT time.Duration
+	// Holder is the digest of the token that the key held instead, if known.
+	Holder string
+	// Err is why there is no definite answer.
+	Err error
+}
+
+// String describes the vote, without secrets.
+func (v Vote) String() string {
+	switch {
+	case v.Err != nil:
+		return fmt.Sprintf("%s %s: %v", v.Node, v.Vote, v.Err)
+	case v.Holder != "":
+		return fmt.Sprintf("%s %s: held by %s", v.Node, v.Vote, v.Holder)
+	}
+	return fmt.Sprintf("%s %s", v.Node, v.Vote)
+}
+
+// AttemptError says why an operation on a key did not succeed. It wraps its
+// causes: one of the sentinels of this package, and the context's error where
+// that ended a wait.
+type AttemptError struct {
+	Op       string // acquire, extend, release or inspect
+	Key      string
+	Attempts int           // how many rounds were tried, 0 if the nodes were never asked
+	Elapsed  time.Duration // from the call to its end
+	Local    bool          // a valid lease of this process holds the key; no node was asked
+	Votes    []Vote        // of the last round, one per node
+	causes   []error
+}
+
+// Error names the key, the cause and each node that did not grant.
+func (e *AttemptError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %q: ", e.Op, e.Key)
+	for i, c := range e.causes {
+		if i > 0 {
+			b.WriteString(": ")
+		}
+		b.WriteString(c.Error())
+	}
+	if e.Local {
+		b.WriteString(" in this process")
+	}
+	var granted int
+	var others []string
+	for _, v := range e.Votes {
+		if v.Vote == quorum.Granted {
+			granted++
+		} else {
+			others = append(others, v.String())
+		}
+	}
+	if n := len(e.Votes); n > 0 {
+		fmt.Fprintf(&b, " (%d of %d granted, %d needed", granted, n, quorum.Majority(n))
+		for _, o := range others {
+			b.WriteString("; " + o)
+		}
+		b.WriteString(")")
+	}
+	return b.String()
+}
+
+// Unwrap returns the causes, for errors.Is and errors.As. The votes' errors
+// are among them, so that errors.As finds a node's own error.
+func (e *AttemptError) Unwrap() []error {
+	causes := e.causes[:len(e.causes):len(e.causes)]
+	for _, v := range e.Votes {
+		if v.Err != nil {
+			causes = append(causes, v.Err)
+		}
+	}
+	return causes
+}

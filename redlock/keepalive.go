@@ -1,0 +1,261 @@
+package redlock
+
+import (
+	"container/heap"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/quorumlock/quorumlock/clock"
+)
+
+// keeper watches over all leases of a Locker: it ends each before its validity
+// does, and has those that are kept alive renewed.
+//
+// It sleeps until the next lease is due on the monotonic clock. That clock is
+// not the one that validity is counted by, so at every tick it works out all
+// leases anew: after a suspend, or a step of the wall clock, a lease is ended a
+// tick late at most.
+type keeper struct {
+	clock clock.Clock
+	born  clock.Instant
+	wake  chan struct{} // capacity 1
+
+	mu     sync.Mutex // guards what follows, and each lease's watched
+	due    dueHeap
+	tick   time.Duration
+	next   time.Duration // when it wakes up by itself
+	plans  time.Duration // when it works out all leases anew
+	ending bool
+}
+
+const maxTick = 100 * time.Millisecond
+
+// watched is a lease as its keeper knows it.
+type watched struct {
+	index int // in the heap, plus one; 0 if it is not watched
+	start clock.Instant
+	span  time.Duration // to the lease's end, counted from start
+	renew time.Duration // to its renewal, counted from start; 0 if it is not renewed
+	due   time.Duration // on the keeper's clock
+}
+
+func newKeeper(c clock.Clock) *keeper {
+	return &keeper{clock: c, born: c.Now(), wake: make(chan struct{}, 1), tick: maxTick}
+}
+
+// add watches over a lease that was just won.
+func (k *keeper) add(l *Lease) { k.set(l, true) }
+
+// update takes note of a lease's new end or renewal.
+func (k *keeper) update(l *Lease) { k.set(l, false) }
+
+func (k *keeper) set(l *Lease, isNew bool) {
+	now := k.clock.Now()
+	l.mu.Lock()
+	w := watched{start: l.start, span: l.span - notice(l.locker.ttl), renew: l.renewAfter(now)}
+	ended := l.ended != nil
+	l.mu.Unlock()
+
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if ended || !isNew && l.watched.index == 0 {
+		return
+	}
+	k.tick = min(k.tick, max(time.Millisecond, l.locker.ttl/20))
+	w.index = l.watched.index
+	l.watched = w
+	k.plan(l, now)
+	if w.index == 0 {
+		heap.Push(&k.due, l)
+	} else {
+		heap.Fix(&k.due, w.index-1)
+	}
+	if l.watched.due < k.next || k.next == 0 {
+		k.rouse()
+	}
+}
+
+// plan works out when a lease is due: validity is counted by the upper reading,
+// sleeping by the lower one. k.mu is held.
+func (k *keeper) plan(l *Lease, now clock.Instant) {
+	w := &l.watched
+	left := w.span
+	if w.renew > 0 {
+		left = min(left, w.renew)
+	}
+	w.due = now.Lower(k.born) + left - now.Upper(w.start)
+}
+
+// remove ends the watch over a lease.
+func (k *keeper) remove(l *Lease) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if i := l.watched.index; i > 0 {
+		heap.Remove(&k.due, i-1)
+	}
+}
+
+// all lists the leases that are watched.
+func (k *keeper) all() []*Lease {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return append([]*Lease(nil), k.due...)
+}
+
+// close has run return.
+func (k *keeper) close() {
+	k.mu.Lock()
+	k.ending = true
+	k.mu.Unlock()
+	k.rouse()
+}
+
+func (k *keeper) rouse() {
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run watches until close. The Locker waits for it.
+func (k *keeper) run() {
+	timer := k.clock.NewTimer(maxTick)
+	defer timer.Stop()
+	for {
+		now := k.clock.Now()
+		due, wait, ending := k.look(now)
+		if ending {
+			return
+		}
+		for _, l := range due {
+			l.attend(now)
+		}
+		var fired <-chan time.Time // with no lease to watch it sleeps until one comes
+		if wait > 0 {
+			timer.Reset(wait)
+			fired = timer.C()
+		}
+		select {
+		case <-fired:
+		case <-k.wake:
+		}
+	}
+}
+
+// look returns the leases that are due, and how long to sleep until more are; 0
+// if there is nothing to watch.
+func (k *keeper) look(now clock.Instant) (due []*Lease, wait time.Duration, ending bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.due) == 0 {
+		k.next = 0
+		return nil, 0, k.ending
+	}
+	at := now.Lower(k.born)
+	if at >= k.plans {
+		for _, l := range k.due {
+			k.plan(l, now)
+		}
+		heap.Init(&k.due)
+		k.plans = at + k.tick
+	}
+	for k.due[0].watched.due <= at {
+		due = append(due, k.due[0])
+		k.due[0].watched.due = at + k.tick // until it has been attended to
+		heap.Fix(&k.due, 0)
+	}
+	wait = max(1, min(k.due[0].watched.due, k.plans)-at)
+	k.next = at + wait
+	return due, wait, k.ending
+}
+
+// attend does what is due for a lease.
+func (l *Lease) attend(now clock.Instant) {
+	if l.check(now) == 0 {
+		return
+	}
+	l.mu.Lock()
+	after := l.renewAfter(now)
+	renew := after > 0 && now.Upper(l.start) >= after && l.locker.begin()
+	l.renewing = l.renewing || renew
+	l.mu.Unlock()
+	l.locker.keeper.update(l)
+	if renew {
+		l.locker.group.Go(func() error {
+			defer l.locker.finish()
+			l.renew()
+			return nil
+		})
+	}
+}
+
+// KeepAlive renews the lease every third of its TTL until it is released or
+// lost, or Config.MaxHold has passed since it was acquired; then it runs out. A
+// renewal that fails is tried again, in quick succession, as long as the lease
+// is held. KeepAlive returns at once, and may be called again.
+func (l *Lease) KeepAlive() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	l.kept = true
+	l.mu.Unlock()
+	l.locker.keeper.update(l)
+}
+
+// renewAfter is when to renew the lease, counted from its start; 0 if it is not
+// to be renewed, or is being. l.mu is held.
+func (l *Lease) renewAfter(now clock.Instant) time.Duration {
+	if !l.kept || l.renewing || l.outlived(now) {
+		return 0
+	}
+	return l.locker.ttl / 3
+}
+
+func (l *Lease) outlived(now clock.Instant) bool {
+	return l.locker.MaxHold > 0 && now.Lower(l.won) >= l.locker.MaxHold
+}
+
+// renew extends the lease, trying again until it succeeds or the lease ends.
+func (l *Lease) renew() {
+	ctx := l.Context()
+	defer func() {
+		l.mu.Lock()
+		l.renewing = false
+		l.mu.Unlock()
+		l.locker.keeper.update(l)
+	}()
+	for ctx.Err() == nil && !l.outlived(l.locker.clock.Now()) {
+		if l.extend(context.WithoutCancel(ctx), l.locker.ttl, true) == nil {
+			return
+		}
+		if clock.Sleep(ctx, l.locker.clock, l.locker.nodeTimeout) != nil {
+			return
+		}
+	}
+}
+
+// dueHeap orders leases by when they are due.
+type dueHeap []*Lease
+
+func (h dueHeap) Len() int           { return len(h) }
+func (h dueHeap) Less(i, j int) bool { return h[i].watched.due < h[j].watched.due }
+func (h dueHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].watched.index, h[j].watched.index = i+1, j+1
+}
+func (h *dueHeap) Push(x any) {
+	l := x.(*Lease)
+	*h = append(*h, l)
+	l.watched.index = len(*h)
+}
+func (h *dueHeap) Pop() any {
+	old := *h
+	n := len(old) - 1
+	l := old[n]
+	old[n] = nil
+	*h = old[:n]
+	l.watched.index = 0
+	return l
+}

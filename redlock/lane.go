@@ -1,0 +1,238 @@
+package redlock
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/quorumlock/quorumlock/clock"
+	"github.com/quorumlock/quorumlock/quorum"
+)
+
+var (
+	errStalled = errors.New("has not answered for a while, and is sent nothing more until it does")
+)
+
+// lane is the one way to a node. All operations of a Locker on that node queue
+// here and go out in flights on one connection, so that a key's acquire, its
+// release and the next acquire are carried out in that order.
+//
+// Nobody waits for a lane: a round waits for its ballot. A lane that is not
+// connected, or whose flight is overdue, answers Unsent at once; releases that
+// it cannot send then become its debts.
+type lane struct {
+	node  Node
+	clock clock.Clock
+	laneTimes
+	changed func(NodeEvent)
+	met     func(up bool) // told once: the first connection was made, or failed
+	born    clock.Instant
+	wake    chan struct{} // capacity 1: there may be something to do
+
+	mu       sync.Mutex // guards what follows
+	queue    []*call
+	state    laneState
+	reason   error         // why it takes no work
+	departed clock.Instant // when the flight in progress was sent; zero if none
+	debts    []debt
+	gen      int    // number of the last connection
+	haunted  bool   // a former connection could not be killed, and may still act
+	closing  bool   // nothing new will come
+	hangUp   func() // ends an attempt to connect
+
+	forgotten    int // debts given up while their acquires may still lie unread
+	forgottenTTL time.Duration
+
+	before  *Peer // these belong to the lane's goroutine
+	cutter  cutter
+	loading []*call
+	flight  []*call
+	ops     []*Op
+}
+
+type laneTimes struct {
+	stall time.Duration // a flight older than this stalls the lane
+	limit time.Duration // a flight older than this ends the connection
+	drift clock.Drift
+}
+
+type laneState uint8
+
+const (
+	connecting laneState = iota // for the first time: the queue waits for it
+	down                        // no work is taken
+	open
+)
+
+func newLane(n Node, c clock.Clock, t laneTimes) *lane {
+	return &lane{
+		node:      n,
+		clock:     c,
+		laneTimes: t,
+		born:      c.Now(),
+		wake:      make(chan struct{}, 1),
+	}
+}
+
+// submit queues a call. If the lane takes no work it returns why, and the call
+// will never be sent.
+func (l *lane) submit(c *call, now clock.Instant) error {
+	l.mu.Lock()
+	err := l.refusal(now)
+	var stranded []*call
+	switch {
+	case c.of != nil && l.pull(c.of):
+		// Its acquire is never sent now, so there is nothing to release.
+		c.state, c.op.Reply = answered, Reply{Vote: quorum.Granted}
+		l.mu.Unlock()
+		c.round.answer(c.node, c.op.Reply, now)
+		return nil
+	case err == nil:
+		l.queue = append(l.queue, c)
+		if c.of != nil && l.lingers(c.of) {
+			l.owe(c, now) // once is not enough
+		}
+	default:
+		c.state = withdrawn
+		l.owe(c, now)
+		stranded = l.strand(now)
+	}
+	l.mu.Unlock()
+	answerUnsent(stranded, err, now)
+	l.rouse()
+	return err
+}
+
+// refusal is why no work is taken at the moment, or nil. l.mu is held.
+func (l *lane) refusal(now clock.Instant) error {
+	switch {
+	case l.state == down:
+		return l.reason
+	case !l.departed.IsZero() && now.Lower(l.departed) > l.stall:
+		return errStalled
+	}
+	return nil
+}
+
+// strand empties the queue of a lane that takes no work, so that it does not
+// grow while the node is away. l.mu is held.
+func (l *lane) strand(now clock.Instant) []*call {
+	var stranded []*call
+	for _, c := range l.queue {
+		if c.state == queued {
+			c.state = withdrawn
+			l.owe(c, now)
+			stranded = append(stranded, c)
+		}
+	}
+	l.queue = nil
+	return stranded
+}
+
+func answerUnsent(calls []*call, err error, now clock.Instant) {
+	for _, c := range calls {
+		c.round.answer(c.node, Reply{Vote: quorum.Unsent, Err: err}, now)
+	}
+}
+
+// withdraw takes a call back, and reports whether it was in time: then it is
+// never sent.
+func (l *lane) withdraw(c *call) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.pull(c)
+}
+
+// pull is withdraw. l.mu is held.
+func (l *lane) pull(c *call) bool {
+	if c.state == queued {
+		c.state = withdrawn // load passes it over
+	}
+	return c.state == withdrawn
+}
+
+// undo sees to it that what the acquire of a failed attempt has set, or may
+// yet set, is released before anything is sent that is queued after this call.
+func (l *lane) undo(acquire *call) {
+	l.mu.Lock()
+	switch {
+	case l.pull(acquire):
+	case acquire.state == written:
+		acquire.undo = true // land sees to it
+	default:
+		l.owe(&call{op: acquire.op, of: acquire}, l.clock.Now())
+	}
+	l.mu.Unlock()
+	l.rouse()
+}
+
+// rouse wakes the lane's goroutine.
+func (l *lane) rouse() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// load takes the next flight: debts that are due, then what is queued, up to
+// where the flight must end.
+func (l *lane) load() []*call {
+	// Whoever is about to queue something gets to do so first: flights grow
+	// deeper, and nobody waits for a timer.
+	runtime.Gosched()
+	now := l.clock.Now()
+	l.cutter.reset()
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.loading = l.collect(l.loading[:0], now)
+	taken := 0
+	for _, c := range l.queue {
+		if c.state == queued {
+			if len(l.loading) == maxFlight || !l.cutter.fits(&c.op) {
+				break
+			}
+			c.state, c.gen = written, l.gen
+			l.loading = append(l.loading, c)
+		}
+		taken++
+	}
+	rest := copy(l.queue, l.queue[taken:])
+	clear(l.queue[rest:])
+	l.queue = l.queue[:rest]
+	l.flight = arrange(l.flight[:0], l.loading)
+	if len(l.flight) > 0 {
+		l.departed = now
+	}
+	return l.flight
+}
+
+// land takes a flight's answers to whoever asked. err is why the connection
+// has ended, if it has.
+func (l *lane) land(flight []*call, err error) {
+	now := l.clock.Now()
+	l.mu.Lock()
+	l.departed = clock.Instant{}
+	for _, c := range flight {
+		reply := &c.op.Reply
+		if reply.Vote == quorum.Pending {
+			*reply = Reply{Vote: quorum.Unknown, Err: err}
+		}
+		c.state = answered
+		c.cutOff = err != nil && reply.Vote == quorum.Unknown
+		if c.debt != nil {
+			l.settle(c.debt, reply.Vote, now)
+		} else if c.op.Kind == OpRelease && reply.Vote == quorum.Unknown {
+			l.owe(c, now)
+		} else if c.undo {
+			l.owe(&call{op: c.op, of: c}, now)
+		}
+	}
+	l.mu.Unlock()
+	for _, c := range flight {
+		if c.round != nil {
+			c.round.answer(c.node, c.op.Reply, now)
+		}
+	}
+}

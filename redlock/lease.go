@@ -1,0 +1,349 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/quorumlock/quorumlock/clock"
+	"github.com/quorumlock/quorumlock/quorum"
+)
+
+// Lease is a lock that is held for a time. It ends with Release, at the end of
+// its validity, or when an extension finds that a majority of nodes no longer
+// holds it; its Context ends then.
+//
+// All methods may be called concurrently, and on a nil Lease: that one is not
+// held.
+type Lease struct {
+	locker   *Locker
+	key      string
+	token    Token
+	attempts int           // rounds it took
+	won      clock.Instant // when it was acquired
+	acquire  *round        // whose calls the release follows
+	parent   context.Context
+	watched  watched // belongs to the keeper
+
+	mu       sync.Mutex // guards what follows
+	start    clock.Instant
+	span     time.Duration // validity, counted from start
+	ttl      time.Duration // the largest that nodes were told
+	ended    error         // why it is not held: ErrLost, ErrReleased or ErrClosed
+	released bool
+	kept     bool // renewed
+	renewing bool
+	ctx      context.Context // made when first asked for
+	cancel   context.CancelCauseFunc
+}
+
+// notice is how long before the end of its validity a lease of this ttl ends,
+// so that the holder is told in time.
+func notice(ttl time.Duration) time.Duration {
+	return min(10*time.Millisecond, ttl/50)
+}
+
+// Key is the key as it was given to the Locker, without Config.KeyPrefix.
+func (l *Lease) Key() string {
+	if l == nil {
+		return ""
+	}
+	return l.key
+}
+
+// Token is what the nodes store for this lease. Whoever knows it can release
+// the lock: keep it out of logs, which print only its digest.
+func (l *Lease) Token() Token {
+	if l == nil {
+		return ""
+	}
+	return l.token
+}
+
+// Remaining is how long the lease may still be relied on, by the clock of this
+// machine, suspended time counted. 0 means it is not held.
+func (l *Lease) Remaining() time.Duration {
+	if l == nil {
+		return 0
+	}
+	return l.check(l.locker.clock.Now())
+}
+
+// Until is when the validity ends, by the wall clock; the zero time if the
+// lease is not held. It is for showing: a wall clock that is set later changes
+// what it means, [Lease.Remaining] does not.
+func (l *Lease) Until() time.Time {
+	if l == nil {
+		return time.Time{}
+	}
+	now := l.locker.clock.Now()
+	left := l.check(now)
+	if left == 0 {
+		return time.Time{}
+	}
+	return now.Wall().Add(left)
+}
+
+// Context ends when the lease does, with a cause that is ErrLost, ErrReleased
+// or ErrClosed; while the process runs, that is before the validity ends. Its
+// Err consults the clock, so it is right even before Done has been closed; the
+// Err of contexts derived from it is not and lags by up to min(TTL/20, 100 ms)
+// after a suspend. It carries the values of the context the lease was acquired
+// with, and not its end, unless the lease came from Do.
+//
+// A process that is paused notices nothing until it runs again: a check before
+// a write does not protect the write. Only the resource can, by a fence.
+func (l *Lease) Context() context.Context {
+	if l == nil {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		cancel(errNilLease)
+		return ctx
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ctx == nil {
+		ctx, cancel := context.WithCancelCause(l.parent)
+		if l.ended != nil {
+			cancel(l.ended)
+		}
+		l.ctx, l.cancel = leaseContext{ctx, l}, cancel
+	}
+	return l.ctx
+}
+
+// leaseContext is a context whose Err looks at the clock first.
+type leaseContext struct {
+	context.Context
+	lease *Lease
+}
+
+func (c leaseContext) Err() error {
+	c.lease.check(c.lease.locker.clock.Now())
+	return c.Context.Err()
+}
+
+var errNilLease = fmt.Errorf("%w: the lease is nil, its acquire failed", ErrInvalid)
+
+// heldAt reports whether the lease is held at now.
+func (l *Lease) heldAt(now clock.Instant) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ended == nil && l.left(now) > 0
+}
+
+// left is what is left of the validity. l.mu is held.
+func (l *Lease) left(now clock.Instant) time.Duration {
+	return l.span - now.Upper(l.start)
+}
+
+// check ends the lease if its time has come, and returns what is left.
+func (l *Lease) check(now clock.Instant) time.Duration {
+	l.mu.Lock()
+	if l.ended != nil {
+		l.mu.Unlock()
+		return 0
+	}
+	left := l.left(now)
+	l.mu.Unlock()
+	if left > notice(l.locker.ttl) {
+		return left
+	}
+	l.lose(now, errors.New("its validity ended"))
+	return 0
+}
+
+// lose ends a lease that was not released. Whoever is told so stays told: no
+// later answer revives it.
+func (l *Lease) lose(now clock.Instant, why error) {
+	cause := fmt.Errorf("%w: %w", ErrLost, why)
+	if !l.end(cause) {
+		return
+	}
+	l.locker.line.free(l.key, l)
+	l.locker.trace.lost(l, now.Lower(l.won), cause)
+}
+
+// end ends the lease, once: it reports whether this call did.
+func (l *Lease) end(cause error) bool {
+	l.mu.Lock()
+	if l.ended != nil {
+		l.mu.Unlock()
+		return false
+	}
+	l.ended = cause
+	cancel := l.cancel
+	l.mu.Unlock()
+	if cancel != nil {
+		cancel(cause)
+	}
+	l.locker.keeper.remove(l)
+	return true
+}
+
+// Extend makes the lease last for ttl from now, if that is later than its end
+// now; it never shortens it. It asks all nodes and needs a majority that still
+// holds the lease; a node that does not is not given it back.
+//
+// With nil, the validity counts from this call. With ErrNoQuorum, ErrTooSlow or
+// ctx's error the lease is as it was, and may be extended again. ErrLost means
+// that it has ended, ErrReleased that it had been released, ErrInvalid that ttl
+// is not a whole millisecond or more, or above Config.MaxTTL.
+func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
+	if l == nil {
+		return errNilLease
+	}
+	if err := l.locker.checkTTL("ttl", ttl); err != nil {
+		return err
+	}
+	if !l.locker.join() {
+		return l.failure("extend", l.locker.clock.Now(), nil, ErrClosed)
+	}
+	defer l.locker.finish()
+	return l.extend(ctx, ttl, false)
+}
+
+func (l *Lease) extend(ctx context.Context, ttl time.Duration, renewal bool) error {
+	start := l.locker.clock.Now()
+	left, err := l.tryExtend(ctx, start, ttl)
+	l.locker.trace.extended(l, renewal, left, err)
+	return err
+}
+
+func (l *Lease) tryExtend(ctx context.Context, start clock.Instant, ttl time.Duration) (time.Duration, error) {
+	if left := l.check(start); left == 0 {
+		return 0, l.failure("extend", start, nil, l.reason())
+	}
+	if ctx.Err() != nil {
+		return l.Remaining(), l.failure("extend", start, nil, context.Cause(ctx))
+	}
+	l.mu.Lock()
+	l.ttl = max(l.ttl, ttl)
+	l.mu.Unlock()
+
+	held := l.Context() // nothing is extended once the lease has ended
+	r := newRound(len(l.locker.lanes), Op{Kind: OpExtend, Key: l.locker.prefix(l.key), Token: l.token, TTL: ttl}, start)
+	r.send(l.locker.lanes)
+	l.locker.wait(ctx.Done(), held.Done(), r)
+	outcome := r.finish(l.locker.lanes)
+
+	now := l.locker.clock.Now()
+	switch outcome {
+	case quorum.Won:
+		if validity(ttl, now.Upper(start), l.locker.Drift) <= 0 {
+			return l.check(now), l.failure("extend", start, r, ErrTooSlow)
+		}
+		if l.lengthen(start, ttl, now) {
+			return l.check(now), nil
+		}
+		return 0, l.failure("extend", start, r, l.reason())
+	case quorum.Refused:
+		l.lose(now, errors.New("a majority of nodes no longer holds it"))
+		return 0, l.failure("extend", start, r, l.reason())
+	}
+	left := l.check(now)
+	if left == 0 {
+		return 0, l.failure("extend", start, r, l.reason())
+	}
+	return left, l.failure("extend", start, r, l.locker.verdict(ctx, outcome))
+}
+
+// lengthen moves the end of the validity to ttl from start, less the drift,
+// if that is later, and reports false if the lease has ended.
+func (l *Lease) lengthen(start clock.Instant, ttl time.Duration, now clock.Instant) bool {
+	span := validity(ttl, 0, l.locker.Drift)
+	l.mu.Lock()
+	held := l.ended == nil && l.left(now) > notice(l.locker.ttl)
+	if held && span-now.Upper(start) > l.left(now) {
+		l.start, l.span = start, span
+	}
+	l.mu.Unlock()
+	if !held {
+		l.check(now)
+		return false
+	}
+	l.locker.keeper.update(l)
+	return true
+}
+
+// reason is why the lease has ended.
+func (l *Lease) reason() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ended
+}
+
+func (l *Lease) failure(op string, start clock.Instant, r *round, cause error) error {
+	e := &AttemptError{Op: op, Key: l.key, Elapsed: l.locker.clock.Now().Lower(start), causes: []error{cause}}
+	if r != nil {
+		e.Attempts = 1
+		e.Votes = r.votes(l.locker.lanes)
+	}
+	return e
+}
+
+// Release gives the lock back: it deletes the lease's key on all nodes, where
+// it is still the lease's. From the moment it is called the lease is not held.
+//
+// nil means that the lease was held until this call and a majority of nodes has
+// deleted it: whoever tries next will find it free. Otherwise the error is an
+// *AttemptError with each node's vote, and it is ErrLost if the lease had been
+// lost before or a majority did not hold it any more, ErrNoQuorum if too few
+// nodes answered: what they hold goes when they can be reached, or with its TTL.
+// A second Release is ErrReleased and sends nothing.
+//
+// Release takes at most Config.NodeTimeout, also when ctx is done: a caller that
+// is cancelled still gives the lock back.
+func (l *Lease) Release(ctx context.Context) error {
+	if l == nil {
+		return errNilLease
+	}
+	return l.release(ErrReleased)
+}
+
+func (l *Lease) release(cause error) error {
+	start := l.locker.clock.Now()
+	left := l.check(start)
+	l.mu.Lock()
+	again := l.released
+	l.released = true
+	l.mu.Unlock()
+	if again {
+		return l.failure("release", start, nil, ErrReleased)
+	}
+	var lost error
+	if !l.end(cause) {
+		lost = l.reason()
+	}
+	if !l.locker.join() {
+		return l.failure("release", start, nil, errors.Join(lost, ErrClosed))
+	}
+	defer l.locker.finish()
+
+	l.mu.Lock()
+	ttl := l.ttl
+	l.mu.Unlock()
+
+	r := newRound(len(l.locker.lanes), Op{Kind: OpRelease, Key: l.locker.prefix(l.key), Token: l.token, TTL: ttl}, start)
+	for i := range r.calls {
+		r.calls[i].of = &l.acquire.calls[i]
+	}
+	r.send(l.locker.lanes)
+	// The next one of this process may go now: the lanes keep the order.
+	l.locker.line.free(l.key, l)
+	l.locker.wait(nil, nil, r)
+	outcome := r.finish(l.locker.lanes)
+
+	var err error
+	switch {
+	case lost != nil:
+		err = l.failure("release", start, r, lost)
+	case outcome == quorum.Refused:
+		err = l.failure("release", start, r, fmt.Errorf("%w: a majority of nodes no longer held it", ErrLost))
+	case outcome != quorum.Won:
+		err = l.failure("release", start, r, ErrNoQuorum)
+	}
+	l.locker.trace.released(l, start.Lower(l.won), left, l.locker.clock.Now().Lower(start), err)
+	return err
+}

@@ -1,0 +1,137 @@
+package redlock
+
+import (
+	"container/list"
+	"context"
+	"sync"
+
+	"github.com/quorumlock/quorumlock/clock"
+)
+
+// line is where the goroutines of this process that want one key stand, first
+// come first served, so that a process has one contender per key on the nodes
+// however many of its goroutines want it. A key that nobody wants or holds has
+// no entry.
+type line struct {
+	mu    sync.Mutex // guards what follows
+	spots map[string]*spot
+}
+
+// spot is one key's line.
+type spot struct {
+	holder  *Lease    // the lease of this process on the key; it may have run out
+	trying  bool      // the one at the head asks the nodes
+	waiting list.List // of chan struct{}, the others; each is told once, when its turn has come
+}
+
+// enter returns when it is the caller's turn to try for key, or with an error
+// when ctx is done or stop is closed. After nil the caller must call leave.
+func (n *line) enter(ctx context.Context, stop <-chan struct{}, key string, now clock.Instant) error {
+	n.mu.Lock()
+	s := n.spot(key)
+	if !s.trying && !s.held(now) && s.waiting.Len() == 0 {
+		s.trying = true
+		n.mu.Unlock()
+		return nil
+	}
+	turn := make(chan struct{}, 1)
+	me := s.waiting.PushBack(turn)
+	n.mu.Unlock()
+
+	var err error
+	select {
+	case <-turn:
+		return nil
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	case <-stop:
+		err = ErrClosed
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	select {
+	case <-turn: // it came at the same moment: it is the next one's
+		s.trying = false
+		n.advance(key, s)
+	default:
+		s.waiting.Remove(me)
+		n.advance(key, s)
+	}
+	return err
+}
+
+// leave ends the caller's turn. lease is what it has won, or nil.
+func (n *line) leave(key string, lease *Lease) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s := n.spots[key]
+	s.trying = false
+	if lease != nil {
+		s.take(lease)
+	}
+	n.advance(key, s)
+}
+
+// hold notes a lease that was won out of turn.
+func (n *line) hold(key string, lease *Lease) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s := n.spot(key)
+	s.take(lease)
+	n.advance(key, s)
+}
+
+// free notes that lease has ended, which is the next one's turn.
+func (n *line) free(key string, lease *Lease) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if s := n.spots[key]; s != nil && s.holder == lease {
+		s.holder = nil
+		n.advance(key, s)
+	}
+}
+
+// held reports whether a valid lease of this process holds key.
+func (n *line) held(key string, now clock.Instant) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s := n.spots[key]
+	return s != nil && s.held(now)
+}
+
+func (s *spot) held(now clock.Instant) bool {
+	return s.holder != nil && s.holder.heldAt(now)
+}
+
+// take notes the holder. One that has ended meanwhile may have been freed
+// already, and would never be again.
+func (s *spot) take(lease *Lease) {
+	if lease.reason() == nil {
+		s.holder = lease
+	}
+}
+
+// spot returns key's line, made if need be. n.mu is held.
+func (n *line) spot(key string) *spot {
+	s := n.spots[key]
+	if s == nil {
+		s = &spot{}
+		n.spots[key] = s
+	}
+	return s
+}
+
+// advance gives the turn to whoever is next, if it is free, and drops a line
+// that is no longer used. n.mu is held.
+func (n *line) advance(key string, s *spot) {
+	if s.trying || s.holder != nil {
+		return
+	}
+	if next := s.waiting.Front(); next != nil {
+		s.waiting.Remove(next)
+		s.trying = true
+		next.Value.(chan struct{}) <- struct{}{}
+		return
+	}
+	delete(n.spots, key)
+}

@@ -1,0 +1,221 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/quorumlock/quorumlock/clock"
+	"github.com/quorumlock/quorumlock/quorum"
+)
+
+// Locker acquires locks on a fixed set of nodes. It is made once per process
+// and set of nodes, used concurrently, and closed at the end.
+type Locker struct {
+	*core
+	ttl         time.Duration
+	nodeTimeout time.Duration
+}
+
+// core is what all views of a Locker share.
+type core struct {
+	Config
+	clock  clock.Clock
+	trace  *Trace
+	lanes  []*lane
+	left   []error // per lane: what may be left on its node, known once its goroutine has ended
+	line   line
+	keeper *keeper
+	timers sync.Pool // of clock.Timer
+
+	group errgroup.Group // every goroutine of the Locker; Close waits for it
+	cut   context.CancelCauseFunc
+	ready chan struct{} // closed when a quorum of lanes is connected, or can't be at first
+	lifetime
+
+	mu  sync.Mutex // guards what follows
+	met quorum.Ballot
+}
+
+// New returns a Locker on nodes, which must be the same for all clients that
+// exclude each other. One node is a lock on that node alone, an even number
+// tolerates no more failures than the odd one below it, and 3 or 5 are usual.
+//
+// New connects in the background. It does not fail because nodes are down: a
+// Locker made during an outage works when it is over. It returns ErrInvalid for
+// settings that cannot work.
+func New(nodes []Node, cfg Config) (*Locker, error) {
+	cfg = cfg.withDefaults()
+	if err := errors.Join(checkNodes(nodes), cfg.validate()); err != nil {
+		return nil, err
+	}
+	// The Locker's own life: it ends with Close, not with any caller's context.
+	ctx, cut := context.WithCancelCause(context.Background())
+	c := &core{
+		Config:   cfg,
+		clock:    cfg.Clock,
+		trace:    cfg.Trace,
+		line:     line{spots: make(map[string]*spot)},
+		left:     make([]error, len(nodes)),
+		keeper:   newKeeper(cfg.Clock),
+		cut:      cut,
+		ready:    make(chan struct{}),
+		lifetime: newLifetime(),
+		met:      quorum.NewBallot(len(nodes)),
+	}
+	c.timers.New = func() any { return c.clock.NewTimer(time.Hour) }
+	nodeTimeout, _ := cfg.nodeTimeout(cfg.TTL) // validated above
+	times := laneTimes{
+		stall: max(2*nodeTimeout, min(250*time.Millisecond, cfg.TTL/10)),
+		limit: min(cfg.MaxTTL, 5*time.Second),
+		drift: cfg.Drift,
+	}
+	for i, n := range nodes {
+		l := newLane(n, c.clock, times)
+		l.changed = c.trace.nodeChanged
+		l.met = func(up bool) { c.meet(i, up) }
+		c.lanes = append(c.lanes, l)
+	}
+	for i, l := range c.lanes {
+		c.group.Go(func() error { c.left[i] = l.run(ctx); return nil })
+	}
+	c.group.Go(func() error { c.keeper.run(); return nil })
+	return &Locker{core: c, ttl: cfg.TTL, nodeTimeout: nodeTimeout}, nil
+}
+
+// Dial is New on nodes named by URLs: redis://user:password@host:port/db,
+// rediss:// for TLS, unix://user:password@/path?db=0. What else a URL may say is
+// in go-redis' ParseURL. Errors do not repeat passwords.
+func Dial(urls []string, cfg Config) (*Locker, error) {
+	nodes := make([]Node, len(urls))
+	for i, u := range urls {
+		opts, err := redis.ParseURL(u)
+		if err != nil {
+			return nil, invalid("URL %d of %d: %w", i+1, len(urls), withoutURL(err))
+		}
+		nodes[i] = Redis(opts)
+	}
+	return New(nodes, cfg)
+}
+
+// WithTTL returns a view of the Locker with another TTL. It shares everything
+// else, Close included. It returns ErrInvalid under New's rules for
+// Config.TTL and Config.NodeTimeout.
+func (l *Locker) WithTTL(ttl time.Duration) (*Locker, error) {
+	if err := l.checkTTL("ttl", ttl); err != nil {
+		return nil, err
+	}
+	nodeTimeout, err := l.Config.nodeTimeout(ttl)
+	if err != nil {
+		return nil, err
+	}
+	return &Locker{core: l.core, ttl: ttl, nodeTimeout: nodeTimeout}, nil
+}
+
+// TryAcquire tries once to acquire key, and returns the lease, or an
+// *AttemptError that is one of
+//   - ErrHeld: another holds it. A valid lease of this process on the key is
+//     answered so without asking the nodes.
+//   - ErrNoQuorum: too few nodes answered.
+//   - ErrTooSlow: they answered so late that nothing was left of the validity.
+//   - ctx's error: it was done first.
+//   - ErrClosed.
+//
+// or ErrInvalid for a key that is empty or longer than 1024 bytes, prefix
+// included. It takes at most Config.NodeTimeout, apart from the very first
+// connections of a Locker, which are waited for up to their dial timeout. A
+// failed attempt leaves nothing behind: what nodes have granted, or may still
+// grant, is released as soon as they can be reached.
+func (l *Locker) TryAcquire(ctx context.Context, key string) (*Lease, error) {
+	return l.acquire(ctx, context.WithoutCancel(ctx), key, l.tryOnce)
+}
+
+// Acquire is TryAcquire until it succeeds or ctx is done. Goroutines of this
+// process that want one key take turns, first come first served; between
+// attempts Acquire backs off as Config.Backoff says.
+//
+// When ctx is done the error wraps its cause and why the last attempt failed.
+// Only ErrInvalid and ErrClosed end the wait otherwise.
+func (l *Locker) Acquire(ctx context.Context, key string) (*Lease, error) {
+	return l.acquire(ctx, context.WithoutCancel(ctx), key, l.tryInTurn)
+}
+
+// Do acquires key as Acquire does, runs fn while it renews the lease, and
+// releases it. fn's context ends when the lease does, with the cause, and when
+// ctx does; Do always waits for fn. If the lease is lost, or cannot be released,
+// the error is fn's joined with that: fn may have run partly without the lock.
+// If fn panics or calls runtime.Goexit, the lease is released first.
+func (l *Locker) Do(ctx context.Context, key string, fn func(ctx context.Context, lease *Lease) error) (err error) {
+	lease, err := l.acquire(ctx, ctx, key, l.tryInTurn)
+	if err != nil {
+		return err
+	}
+	lease.KeepAlive()
+	defer func() {
+		err = errors.Join(err, lease.Release(ctx))
+	}()
+	return fn(lease.Context(), lease)
+}
+
+// Close ends the Locker. New operations get ErrClosed, waiting ones return it;
+// leases that are held end, with ErrClosed as their contexts' cause, and are
+// released. Close waits for that, for every key that a failed attempt may have
+// left, and for every goroutine and connection of the Locker.
+//
+// A node that is away is waited for until what it may hold has expired. When ctx
+// is done before, Close cuts the connections and returns ctx's error. Either way
+// the error says what may be left on which node, and for how long. Closing again
+// waits for the first Close and returns the same.
+func (l *Locker) Close(ctx context.Context) error {
+	if !l.close() {
+		select {
+		case <-l.closed:
+			return l.result
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	stop := context.AfterFunc(ctx, func() { l.cut(context.Cause(ctx)) })
+
+	var releases errgroup.Group
+	for _, lease := range l.keeper.all() {
+		// Whether it worked is seen in what is left on the nodes.
+		releases.Go(func() error { lease.release(ErrClosed); return nil })
+	}
+	releases.Wait()
+	l.finish()
+	<-l.idle
+	l.keeper.close()
+	for _, lane := range l.lanes {
+		lane.close()
+	}
+	l.group.Wait()
+
+	l.result = errors.Join(l.left...)
+	if !stop() {
+		l.result = errors.Join(context.Cause(ctx), l.result)
+	}
+	l.cut(ErrClosed)
+	close(l.closed)
+	return l.result
+}
+
+// meet notes a lane's first connection, or its first failure to connect.
+func (c *core) meet(i int, up bool) {
+	vote := quorum.Unsent
+	if up {
+		vote = quorum.Granted
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.met.Outcome()
+	if c.met.Cast(i, vote) != quorum.Open && before == quorum.Open {
+		close(c.ready)
+	}
+}
+
+func (c *core) prefix(key string) string { return c.KeyPrefix + key }

@@ -1,0 +1,117 @@
+package redlock
+
+import (
+	"context"
+	"time"
+
+	"github.com/quorumlock/quorumlock/quorum"
+)
+
+// Node is one voter: an independent Redis master as [Redis] and [Dial] make
+// it, or a simulated one. A Locker calls Connect from one goroutine per node.
+//
+// Node and [Conn] may gain methods before version 1.
+type Node interface {
+	// String names the node in votes and errors. It holds no credentials, and
+	// two nodes of a Locker have different names.
+	String() string
+
+	// Connect opens one connection, ready for work, and returns once it knows
+	// whom it has reached, or with an error when ctx is done. limit bounds each
+	// later call on the connection: no answer for that long means that the
+	// connection is dead.
+	Connect(ctx context.Context, limit time.Duration) (Conn, error)
+}
+
+// Conn is one ordered connection to a node. What is sent on it is carried out
+// in the order of sending, and once it has ended it stays so: a Conn never
+// connects anew on its own. Only Close may be called while another call is
+// running.
+type Conn interface {
+	// Peer says whom the connection reached.
+	Peer() Peer
+
+	// Send has the node carry out the flight's operations in their order, and
+	// fills in the Reply of each. Operations are safe to carry out twice.
+	//
+	// An error means that the connection has ended. Replies that had come by
+	// then stand, the others are Unknown: those operations may have been carried
+	// out, and as long as the node has not killed the connection, may still be.
+	// An empty flight asks whether the node is there.
+	Send(ctx context.Context, flight []*Op) error
+
+	// Kill has the node end the connection with this id and discard whatever
+	// it had not read from it. That the connection is already gone is no error.
+	// The id must come from the same process: [Peer] tells.
+	Kill(ctx context.Context, id int64) error
+
+	// Close ends the connection; a running Send returns. It may be repeated.
+	Close() error
+}
+
+// Peer is what a connection has reached.
+type Peer struct {
+	// ID is the node's own number for this connection, 0 if it would not tell.
+	// Numbers start anew when a node restarts.
+	ID int64
+	// RunID names the node's process, differently after each start, or is ""
+	// if the node would not tell.
+	RunID string
+}
+
+// OpKind is what an operation does. In a flight, operations stand in the
+// order of their kinds.
+type OpKind uint8
+
+const (
+	// OpAcquire sets the key to the token, with the TTL, if there is no key.
+	// A key that holds the token already counts as granted.
+	OpAcquire OpKind = iota
+	// OpExtend sets the key's remaining time to the TTL if it holds the token
+	// and has less left. It never creates a key and never shortens its time.
+	OpExtend
+	// OpInspect reads the key and its remaining time.
+	OpInspect
+	// OpRelease deletes the key if it holds the token.
+	OpRelease
+)
+
+// String is the kind in one word.
+func (k OpKind) String() string {
+	switch k {
+	case OpAcquire:
+		return "acquire"
+	case OpExtend:
+		return "extend"
+	case OpInspect:
+		return "inspect"
+	case OpRelease:
+		return "release"
+	}
+	return "op"
+}
+
+// Op is one operation on one key of one node.
+type Op struct {
+	Kind  OpKind
+	Key   string        // as the node knows it
+	Token Token         // not for OpInspect
+	TTL   time.Duration // for OpAcquire and OpExtend; a node rounds it up to its own unit
+
+	Reply Reply // filled in by Conn.Send
+}
+
+// Reply is a node's answer to an operation.
+type Reply struct {
+	// Vote is Granted if the node did what it was asked (and for OpInspect if
+	// there is a key), Denied if it definitely did not, and Unknown, with Err
+	// set, for everything else.
+	Vote quorum.Vote
+	// Holder is what the key held instead, where the node says so. With Denied,
+	// "" is no key for OpExtend and OpRelease, and not known for OpAcquire.
+	Holder Token
+	// Remaining is what the key had left (OpInspect).
+	Remaining time.Duration
+	// Err is why the vote is Unknown.
+	Err error
+}

@@ -1,0 +1,192 @@
+package redlock
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// dialTimeout is how long connecting to a node may take, logging in included,
+// where redis.Options do not say.
+const dialTimeout = time.Second
+
+// Redis returns the node at opts: a Redis or Valkey master, version 6.2 or
+// later. It has connections of its own, so an application's busy pool never
+// delays a renewal, and takes from opts only how to connect: network, address,
+// dialer, DialTimeout, TLS, credentials, database, client name, protocol, and
+// OnConnect, which runs first on every new connection. Timeouts, retries and
+// pool sizes are the lock's own. Redis(nil) is nil, which New refuses.
+func Redis(opts *redis.Options) Node {
+	if opts == nil {
+		return nil
+	}
+	n := &redisNode{opts: redis.Options{
+		Network:                      opts.Network,
+		Addr:                         opts.Addr,
+		Dialer:                       opts.Dialer,
+		DialTimeout:                  opts.DialTimeout,
+		TLSConfig:                    opts.TLSConfig,
+		Username:                     opts.Username,
+		Password:                     opts.Password,
+		CredentialsProvider:          opts.CredentialsProvider,
+		CredentialsProviderContext:   opts.CredentialsProviderContext,
+		StreamingCredentialsProvider: opts.StreamingCredentialsProvider,
+		DB:                           opts.DB,
+		ClientName:                   opts.ClientName,
+		IdentitySuffix:               opts.IdentitySuffix,
+		DisableIdentity:              opts.DisableIdentity,
+		Protocol:                     opts.Protocol,
+		OnConnect:                    opts.OnConnect,
+
+		// One connection, and never a second: order is everything.
+		PoolSize:         1,
+		PipelinePoolSize: -1,
+		// Nothing is sent twice behind the lane's back.
+		MaxRetries:            -1,
+		DialerRetries:         1,
+		ContextTimeoutEnabled: true,
+		// The connection lives until it fails.
+		ConnMaxIdleTime:          -1,
+		ConnMaxLifetime:          -1,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}}
+	o := &n.opts
+	if o.Addr == "" {
+		o.Addr = "localhost:6379"
+	}
+	if o.Network == "" {
+		o.Network = "tcp"
+		if strings.HasPrefix(o.Addr, "/") {
+			o.Network = "unix"
+		}
+	}
+	if o.DialTimeout <= 0 {
+		o.DialTimeout = dialTimeout
+	}
+	if o.Protocol == 0 {
+		o.Protocol = 2 // nothing here needs pushes, and looking for them costs a system call per flight
+	}
+	return n
+}
+
+// redisNode is a Redis master.
+type redisNode struct {
+	opts redis.Options
+}
+
+// String is the address, in one spelling per address.
+func (n *redisNode) String() string {
+	host, port, err := net.SplitHostPort(n.opts.Addr)
+	if n.opts.Network == "unix" || err != nil {
+		return n.opts.Addr
+	}
+	return net.JoinHostPort(strings.ToLower(host), port)
+}
+
+// Connect implements Node.
+func (n *redisNode) Connect(ctx context.Context, limit time.Duration) (Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, n.opts.DialTimeout)
+	defer cancel()
+	socket, err := n.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := newRedisConn(n.opts, socket, limit)
+	// go-redis heeds the deadline of a context, but not its cancellation.
+	stop := context.AfterFunc(ctx, func() { c.Close() })
+	err = c.identify(ctx)
+	if !stop() {
+		err = errors.Join(context.Cause(ctx), err)
+	}
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// dial makes the socket. It is not left to go-redis, which logs failures.
+func (n *redisNode) dial(ctx context.Context) (net.Conn, error) {
+	o := &n.opts
+	if o.Dialer != nil {
+		return o.Dialer(ctx, o.Network, o.Addr)
+	}
+	d := net.Dialer{KeepAlive: 30 * time.Second}
+	if o.TLSConfig != nil {
+		return (&tls.Dialer{NetDialer: &d, Config: o.TLSConfig}).DialContext(ctx, o.Network, o.Addr)
+	}
+	return d.DialContext(ctx, o.Network, o.Addr)
+}
+
+// newRedisConn puts a go-redis client on one socket. When that has ended the
+// client cannot get another.
+func newRedisConn(o redis.Options, socket net.Conn, limit time.Duration) *redisConn {
+	var once sync.Once
+	o.Dialer = func(context.Context, string, string) (net.Conn, error) {
+		err := net.ErrClosed
+		once.Do(func() { err = nil })
+		return socket, err
+	}
+	o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = limit, limit, limit
+	client := redis.NewClient(&o)
+	return &redisConn{client: client, conn: client.Conn(), socket: socket}
+}
+
+// identify learns whom the connection has reached. A node that does not tell,
+// because the user may not ask, is worked with all the same.
+func (c *redisConn) identify(ctx context.Context) error {
+	pipe := c.conn.Pipeline()
+	id := pipe.ClientID(ctx)
+	info := pipe.Info(ctx, "server")
+	_, err := pipe.Exec(ctx)
+	if err != nil && !isReply(err) {
+		return err
+	}
+	if redis.HasErrorPrefix(id.Err(), "NOAUTH") {
+		return id.Err()
+	}
+	if id.Err() == nil {
+		c.peer.ID = id.Val()
+	}
+	server := fields(info.Val())
+	c.peer.RunID = server["run_id"]
+	c.form.perKey = server["redis_mode"] == "cluster"
+	major, _, _ := strings.Cut(server["redis_version"], ".")
+	v, err := strconv.Atoi(major)
+	c.form.plain = err == nil && v < 7
+	return nil
+}
+
+// fields reads the name:value lines of INFO.
+func fields(info string) map[string]string {
+	m := make(map[string]string)
+	for line := range strings.Lines(info) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			m[name] = value
+		}
+	}
+	return m
+}
+
+// withoutURL is what is wrong with a URL, without the URL: it may hold a
+// password, and where it is broken even its parts may be one.
+func withoutURL(err error) error {
+	var bad *url.Error
+	var number *strconv.NumError
+	switch {
+	case errors.As(err, &bad):
+		return errors.New("not a URL: want redis://user:password@host:port/db, with reserved characters in the password percent-encoded")
+	case errors.As(err, &number):
+		return number.Err
+	}
+	return err
+}

@@ -1,0 +1,23 @@
+-- Deletes each key that still holds its token.
+-- KEYS[i]  a lock key, ARGV[i] the token that its lease was given.
+-- Returns #KEYS if all were deleted, else for each key 1 if it was deleted, 0 if
+-- there is none (or one of another type), or what it holds instead.
+-- Running it twice deletes nothing more.
+local held = redis.call('MGET', unpack(KEYS))
+local ours = {}
+local answer = {}
+for i, token in ipairs(ARGV) do
+  if held[i] == token then
+    ours[#ours + 1] = KEYS[i]
+    answer[i] = 1
+  else
+    answer[i] = held[i] or 0
+  end
+end
+if #ours > 0 then
+  redis.call('DEL', unpack(ours))
+end
+if #ours == #KEYS then
+  return #ours
+end
+return answer

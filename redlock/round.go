@@ -1,0 +1,163 @@
+package redlock
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/quorumlock/quorumlock/clock"
+	"github.com/quorumlock/quorumlock/quorum"
+)
+
+// errSilent is a node's vote when its answer was not waited for any longer.
+var errSilent = errors.New("no answer in time")
+
+// round is one operation asked of all nodes at once, and the ballot of their
+// answers. It decides as soon as it can, and goes on taking late answers.
+type round struct {
+	start clock.Instant // read before anything was sent
+	calls []call        // one per node
+	done  chan struct{} // closed when the ballot has decided
+	all   bool          // wait for every node instead
+
+	mu     sync.Mutex // guards what follows, and each call's answer and rtt
+	ballot quorum.Ballot
+}
+
+// call is one node's part of a round.
+type call struct {
+	op    Op
+	round *round // nil for a debt
+	node  int    // the voter's number
+	of    *call  // for a release: the acquire of its key on this node
+
+	answer Reply         // as the ballot has it; guarded by round.mu
+	rtt    time.Duration // guarded by round.mu
+
+	// What follows is guarded by lane.mu, and op.Reply is too, except that while
+	// the call is written it belongs to the lane's goroutine.
+	state  callState
+	undo   bool  // what this acquire sets is to be released at once
+	debt   *debt // what this release pays
+	gen    int   // the number of the connection it was written to
+	cutOff bool  // that connection ended before the answer came
+}
+
+type callState uint8
+
+const (
+	queued callState = iota
+	written
+	answered
+	withdrawn // it never left the queue
+)
+
+// newRound prepares the same operation for n nodes.
+func newRound(n int, op Op, start clock.Instant) *round {
+	r := &round{
+		start:  start,
+		calls:  make([]call, n),
+		done:   make(chan struct{}),
+		ballot: quorum.NewBallot(n),
+	}
+	for i := range r.calls {
+		r.calls[i] = call{op: op, round: r, node: i}
+	}
+	return r
+}
+
+// send queues the round's calls with all lanes.
+func (r *round) send(lanes []*lane) {
+	for i, l := range lanes {
+		if err := l.submit(&r.calls[i], r.start); err != nil {
+			r.answer(i, Reply{Vote: quorum.Unsent, Err: err}, r.start)
+		}
+	}
+}
+
+// answer counts a node's reply. It may be called for a call that has been
+// given up: the ballot then takes it as a late vote.
+func (r *round) answer(i int, reply Reply, now clock.Instant) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.count(i, reply, now.Lower(r.start))
+}
+
+// count is answer. r.mu is held.
+func (r *round) count(i int, reply Reply, rtt time.Duration) {
+	before := r.over()
+	r.ballot.Cast(i, reply.Vote)
+	r.calls[i].answer, r.calls[i].rtt = reply, rtt
+	if !before && r.over() {
+		close(r.done)
+	}
+}
+
+// over reports whether nothing more is waited for. r.mu is held.
+func (r *round) over() bool {
+	if r.all {
+		return r.ballot.Tally().Pending == 0
+	}
+	return r.ballot.Outcome() != quorum.Open
+}
+
+// wait returns when the ballot has decided, when the timer fires, or when one of
+// the two channels is closed.
+func (r *round) wait(done, stop <-chan struct{}, timer clock.Timer) {
+	select {
+	case <-r.done:
+	case <-timer.C():
+	case <-done:
+	case <-stop:
+	}
+}
+
+// finish stops waiting: what was not sent by now is never sent, and what was
+// not answered counts as unknown. It returns the final outcome.
+func (r *round) finish(lanes []*lane) quorum.Outcome {
+	r.mu.Lock()
+	if r.over() {
+		defer r.mu.Unlock()
+		return r.ballot.Outcome()
+	}
+	var pending []int
+	for i := range r.calls {
+		if r.ballot.Vote(i) == quorum.Pending {
+			pending = append(pending, i)
+		}
+	}
+	r.mu.Unlock()
+
+	for _, i := range pending {
+		reply := Reply{Vote: quorum.Unknown, Err: errSilent}
+		if lanes[i].withdraw(&r.calls[i]) {
+			reply.Vote = quorum.Unsent
+		}
+		r.mu.Lock()
+		if r.ballot.Vote(i) == quorum.Pending {
+			r.count(i, reply, 0)
+		}
+		r.mu.Unlock()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ballot.Outcome()
+}
+
+// votes lists what each node has said so far.
+func (r *round) votes(lanes []*lane) []Vote {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	votes := make([]Vote, len(r.calls))
+	for i := range r.calls {
+		c := &r.calls[i]
+		votes[i] = Vote{
+			Node:   lanes[i].node.String(),
+			Vote:   r.ballot.Vote(i),
+			RTT:    c.rtt,
+			Holder: c.answer.Holder.Digest(),
+			Err:    c.answer.Err,
+		}
+	}
+	return votes
+}

@@ -1,0 +1,103 @@
+package redlock
+
+import "time"
+
+// Trace has hooks that a Locker calls as things happen, for logs and metrics.
+// A nil hook is not called. Hooks are called from the goroutine concerned, may
+// run concurrently, and must return quickly: the lock waits for them. None of
+// them is given a token, only its digest.
+type Trace struct {
+	// Acquired is called once per TryAcquire, Acquire and Do, when the lease
+	// has been won or given up.
+	Acquired func(AcquireEvent)
+	// Extended is called once per Extend and per attempt to renew.
+	Extended func(ExtendEvent)
+	// Lost is called when a lease ends other than by Release.
+	Lost func(LostEvent)
+	// Released is called once per first Release.
+	Released func(ReleaseEvent)
+	// Node is called when a connection to a node has been made or has ended.
+	Node func(NodeEvent)
+}
+
+// AcquireEvent is the end of an acquisition.
+type AcquireEvent struct {
+	Key      string
+	Token    string        // digest; "" without a lease
+	Attempts int           // rounds tried
+	Elapsed  time.Duration // from the call to its end, waiting included
+	Validity time.Duration // what was left when the lease was won
+	Err      error         // nil if it was won
+}
+
+// ExtendEvent is the end of an extension.
+type ExtendEvent struct {
+	Key       string
+	Token     string
+	Renewal   bool          // by KeepAlive or Do, not by a call of Extend
+	Remaining time.Duration // afterwards
+	Err       error
+}
+
+// LostEvent is the loss of a lease.
+type LostEvent struct {
+	Key   string
+	Token string
+	Held  time.Duration // since it was acquired
+	Err   error         // why
+}
+
+// ReleaseEvent is the end of a release.
+type ReleaseEvent struct {
+	Key       string
+	Token     string
+	Held      time.Duration // since it was acquired
+	Remaining time.Duration // what was left of the validity when Release was called
+	Elapsed   time.Duration // how long the release took
+	Err       error
+}
+
+// NodeEvent is a connection that begins or ends.
+type NodeEvent struct {
+	Node string
+	Up   bool
+	Err  error // why it ended or could not be made
+}
+
+func (t *Trace) acquired(key string, l *Lease, elapsed time.Duration, failure *AttemptError) {
+	switch {
+	case t.Acquired == nil:
+	case failure != nil:
+		t.Acquired(AcquireEvent{Key: key, Attempts: failure.Attempts, Elapsed: elapsed, Err: failure})
+	default:
+		t.Acquired(AcquireEvent{
+			Key: key, Token: l.token.Digest(), Attempts: l.attempts, Elapsed: elapsed, Validity: l.Remaining(),
+		})
+	}
+}
+
+func (t *Trace) extended(l *Lease, renewal bool, remaining time.Duration, err error) {
+	if t.Extended != nil {
+		t.Extended(ExtendEvent{Key: l.key, Token: l.token.Digest(), Renewal: renewal, Remaining: remaining, Err: err})
+	}
+}
+
+func (t *Trace) lost(l *Lease, held time.Duration, err error) {
+	if t.Lost != nil {
+		t.Lost(LostEvent{Key: l.key, Token: l.token.Digest(), Held: held, Err: err})
+	}
+}
+
+func (t *Trace) released(l *Lease, held, remaining, elapsed time.Duration, err error) {
+	if t.Released != nil {
+		t.Released(ReleaseEvent{
+			Key: l.key, Token: l.token.Digest(), Held: held, Remaining: remaining, Elapsed: elapsed, Err: err,
+		})
+	}
+}
+
+func (t *Trace) nodeChanged(e NodeEvent) {
+	if t.Node != nil {
+		t.Node(e)
+	}
+}

@@ -1,0 +1,278 @@
+package redlock
+
+import (
+	"context"
+	_ "embed" // for the scripts
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/quorumlock/quorumlock/quorum"
+)
+
+var (
+	//go:embed extend.lua
+	extendSource string
+	//go:embed release.lua
+	releaseSource string
+
+	scripts = map[OpKind]script{
+		OpExtend:  newScript(extendSource),
+		OpRelease: newScript(releaseSource),
+	}
+)
+
+// script is a Lua script and the sum that names it on a node.
+type script struct{ source, sum string }
+
+func newScript(source string) script {
+	return script{source, redis.NewScript(source).Hash()}
+}
+
+// redisConn carries flights to a Redis node, each as one pipeline.
+type redisConn struct {
+	client *redis.Client
+	conn   *redis.Conn
+	socket net.Conn
+	peer   Peer
+	form   form
+
+	sets  []*setCmd // reused from flight to flight
+	parts []part
+}
+
+// form is how operations are put to a node.
+type form struct {
+	plain  bool // before Redis 7, SET refuses NX together with GET
+	perKey bool // a member of a cluster takes only keys of one slot in a script
+	whole  bool // scripts go in full: the node has lost them
+}
+
+// part is one command of a pipeline, two for OpInspect, and what it carries.
+type part struct {
+	ops  []*Op
+	cmd  redis.Cmder
+	left *redis.DurationCmd
+}
+
+// errUnread is the error of a command whose answer was not read.
+var errUnread = errors.New("no answer was read")
+
+// Peer implements Conn.
+func (c *redisConn) Peer() Peer { return c.peer }
+
+// Close implements Conn.
+func (c *redisConn) Close() error {
+	err := c.socket.Close()
+	c.conn.Close()
+	c.client.Close()
+	return err
+}
+
+// Kill implements Conn.
+func (c *redisConn) Kill(ctx context.Context, id int64) error {
+	err := c.conn.Process(ctx, redis.NewIntCmd(ctx, "client", "kill", "id", id))
+	if isReply(err) {
+		return fmt.Errorf("%w: CLIENT KILL: %w", errors.ErrUnsupported, err)
+	}
+	return err
+}
+
+// Send implements Conn.
+func (c *redisConn) Send(ctx context.Context, flight []*Op) error {
+	if len(flight) == 0 {
+		return c.conn.Ping(ctx).Err()
+	}
+	again, err := c.exec(ctx, flight)
+	for tries := 0; err == nil && len(again) > 0 && tries < 2; tries++ {
+		again, err = c.exec(ctx, again)
+	}
+	c.form.whole = false
+	return err
+}
+
+// exec sends a flight as one pipeline and fills in the replies. It returns the
+// operations that the node refused because of their form, without carrying them
+// out; sent again, they go in another.
+func (c *redisConn) exec(ctx context.Context, flight []*Op) (again []*Op, err error) {
+	pipe := c.conn.Pipeline()
+	sent := c.form
+	c.parts = c.parts[:0]
+	for i := 0; i < len(flight); {
+		p := part{ops: flight[i : i+1]}
+		switch op := flight[i]; op.Kind {
+		case OpAcquire:
+			p.cmd = c.set(i, op)
+			pipe.Process(ctx, p.cmd)
+		case OpInspect:
+			p.cmd = pipe.Get(ctx, op.Key)
+			p.left = pipe.PTTL(ctx, op.Key)
+		default:
+			if !sent.perKey {
+				p.ops = sameKind(flight[i:])
+			}
+			p.cmd = c.script(ctx, p.ops)
+			pipe.Process(ctx, p.cmd)
+		}
+		c.parts = append(c.parts, p)
+		i += len(p.ops)
+	}
+	_, err = pipe.Exec(ctx)
+	for _, p := range c.parts {
+		for i, op := range p.ops {
+			op.Reply = p.reply(i, sent)
+		}
+		if c.reform(p, sent) && !releases(flight, p.ops[0].Key, p.ops[0].Kind) {
+			again = append(again, p.ops...)
+		}
+	}
+	// A command's own error is in its reply. After these two, though, go-redis
+	// gives the connection up.
+	if isReply(err) && !redis.HasErrorPrefix(err, "READONLY") && !redis.HasErrorPrefix(err, "MOVED") {
+		err = nil
+	}
+	return again, err
+}
+
+// reform changes the form if that is what the node refused, and reports
+// whether it was.
+func (c *redisConn) reform(p part, sent form) bool {
+	err := p.cmd.Err()
+	if err == nil || errors.Is(err, redis.Nil) {
+		return false
+	}
+	switch kind := p.ops[0].Kind; {
+	case kind == OpAcquire && !sent.plain && redis.HasErrorPrefix(err, "syntax error"):
+		c.form.plain = true
+	case kind != OpAcquire && !sent.whole && redis.HasErrorPrefix(err, "NOSCRIPT"):
+		c.form.whole = true
+	case kind != OpAcquire && !sent.perKey && redis.HasErrorPrefix(err, "CROSSSLOT"):
+		c.form.perKey = true
+	default:
+		return false
+	}
+	return true
+}
+
+// releases reports whether an acquire of key must not be sent again because the
+// flight has released the key: it would outlive its own release.
+func releases(flight []*Op, key string, kind OpKind) bool {
+	return kind == OpAcquire && slices.ContainsFunc(flight, func(op *Op) bool {
+		return op.Kind == OpRelease && op.Key == key
+	})
+}
+
+// sameKind is the operations at the head of flight that are of one kind.
+func sameKind(flight []*Op) []*Op {
+	for n, op := range flight {
+		if op.Kind != flight[0].Kind {
+			return flight[:n]
+		}
+	}
+	return flight
+}
+
+// setCmd is a SET that is used again and again. go-redis writes what its
+// arguments point to, so that nothing is allocated for them.
+type setCmd struct {
+	cmd  *redis.StringCmd
+	args []any // cmd's own
+	px   int64
+}
+
+// set is the SET for an acquire, the nth of its flight.
+func (c *redisConn) set(n int, op *Op) redis.Cmder {
+	for n >= len(c.sets) {
+		s := &setCmd{args: []any{"set", nil, nil, "nx", "px", nil, "get"}}
+		s.args[5] = &s.px
+		s.cmd = redis.NewStringCmd(context.Background(), s.args...)
+		c.sets = append(c.sets, s)
+	}
+	s := c.sets[n]
+	s.args[1], s.args[2] = &op.Key, (*string)(&op.Token)
+	s.px = ceilMillis(op.TTL)
+	if c.form.plain {
+		return redis.NewStringCmd(context.Background(), s.args[:6]...)
+	}
+	s.cmd.SetErr(errUnread) // what it answered last time is no answer now
+	return s.cmd
+}
+
+// script is the call of the script for ops, which are of one kind.
+func (c *redisConn) script(ctx context.Context, ops []*Op) *redis.Cmd {
+	script := scripts[ops[0].Kind]
+	args := make([]any, 0, 3+3*len(ops))
+	if c.form.whole {
+		args = append(args, "eval", script.source)
+	} else {
+		args = append(args, "evalsha", script.sum)
+	}
+	args = append(args, len(ops))
+	for _, op := range ops {
+		args = append(args, &op.Key)
+	}
+	for _, op := range ops {
+		args = append(args, (*string)(&op.Token))
+	}
+	if ops[0].Kind == OpExtend {
+		for _, op := range ops {
+			args = append(args, ceilMillis(op.TTL))
+		}
+	}
+	return redis.NewCmd(ctx, args...)
+}
+
+// reply is what the node answered to the part's ith operation.
+func (p part) reply(i int, sent form) Reply {
+	op := p.ops[i]
+	switch cmd := p.cmd.(type) {
+	case *redis.StringCmd:
+		val, err := cmd.Result()
+		empty := errors.Is(err, redis.Nil)
+		switch {
+		case op.Kind == OpInspect && empty:
+			return Reply{Vote: quorum.Denied}
+		case op.Kind == OpInspect && err == nil:
+			return Reply{Vote: quorum.Granted, Holder: Token(val), Remaining: max(0, p.left.Val())}
+		case empty && !sent.plain, err == nil && sent.plain, err == nil && Token(val) == op.Token:
+			return Reply{Vote: quorum.Granted}
+		case empty || redis.HasErrorPrefix(err, "WRONGTYPE"):
+			return Reply{Vote: quorum.Denied}
+		case err == nil:
+			return Reply{Vote: quorum.Denied, Holder: Token(val)}
+		}
+		return Reply{Vote: quorum.Unknown, Err: err}
+	case *redis.Cmd:
+		val, err := cmd.Result()
+		if err != nil {
+			return Reply{Vote: quorum.Unknown, Err: err}
+		}
+		if each, ok := val.([]any); ok && len(each) == len(p.ops) {
+			val = each[i]
+		} else if n, ok := val.(int64); ok && n == int64(len(p.ops)) {
+			val = int64(1)
+		}
+		switch val := val.(type) {
+		case string:
+			return Reply{Vote: quorum.Denied, Holder: Token(val)}
+		case int64:
+			if val == 1 {
+				return Reply{Vote: quorum.Granted}
+			}
+			if val == 0 {
+				return Reply{Vote: quorum.Denied}
+			}
+		}
+		return Reply{Vote: quorum.Unknown, Err: fmt.Errorf("the %s script answered %T", op.Kind, val)}
+	}
+	return Reply{Vote: quorum.Unknown, Err: errUnread}
+}
+
+// isReply reports whether err came from the node as an answer to a command.
+func isReply(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply)
+}
