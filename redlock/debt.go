@@ -35,16 +35,24 @@ func (l *lane) owe(c *call, now clock.Instant) {
 	if c.of == nil {
 		return
 	}
-	d := debt{
+	var unread bool
+	switch c.of.state {
+	case written: // its reply is not ours to read
+		unread = true
+	case answered:
+		if c.of.op.Reply.Vote == quorum.Denied {
+			return
+		}
+		unread = c.of.cutOff && c.of.gen == l.gen
+	default:
+		return // it was never sent
+	}
+	l.debts = append(l.debts, debt{
 		op:     Op{Kind: OpRelease, Key: c.op.Key, Token: c.op.Token, TTL: c.op.TTL},
 		since:  l.at(now),
-		unread: c.of.state == written || c.of.cutOff && c.of.gen == l.gen,
+		unread: unread,
 		repeat: l.lingers(c.of),
-	}
-	sent := c.of.state == written || c.of.state == answered
-	if sent && c.of.op.Reply.Vote != quorum.Denied {
-		l.debts = append(l.debts, d)
-	}
+	})
 }
 
 // lingers reports whether the acquire went unanswered on a connection that

@@ -9,8 +9,9 @@ import (
 	"github.com/quorumlock/quorumlock/quorum"
 )
 
-// errSilent is a node's vote when its answer was not waited for any longer.
-var errSilent = errors.New("no answer in time")
+// errSilent is why a node's vote is unknown when its answer has not come by the
+// time the round ended.
+var errSilent = errors.New("no answer so far")
 
 // round is one operation asked of all nodes at once, and the ballot of their
 // answers. It decides as soon as it can, and goes on taking late answers.
@@ -157,6 +158,9 @@ func (r *round) votes(lanes []*lane) []Vote {
 			RTT:    c.rtt,
 			Holder: c.answer.Holder.Digest(),
 			Err:    c.answer.Err,
+		}
+		if votes[i].Vote == quorum.Pending { // the others had decided
+			votes[i].Vote, votes[i].Err = quorum.Unknown, errSilent
 		}
 	}
 	return votes

@@ -1,0 +1,407 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quorumlock/quorumlock/clock"
+	"github.com/quorumlock/quorumlock/quorum"
+)
+
+// memNode is a node in memory, for bubbles: it keeps keys as Redis does, and
+// can be stopped, refused, slowed and restarted.
+type memNode struct {
+	name string
+
+	mu           sync.Mutex // guards what follows
+	keys         map[string]memKey
+	conns        map[int64]*memConn
+	lastID       int64
+	runID        int
+	resume       chan struct{} // not nil while stopped
+	waiting      []*memFlight  // what came while stopped, in order
+	refuse       error         // answer to Connect
+	silent       bool          // Connect gets no answer
+	lag          time.Duration // before the answer
+	late         time.Duration // before the flight is carried out
+	mute         int           // so many flights are carried out and their connection then ends
+	fail         error         // answer to every operation
+	noKill       bool          // Kill is not permitted
+	killsNothing bool          // Kill says it has, and has not
+	shyPeer      bool          // tells neither id nor run id
+	log          []Op          // what was carried out
+	asked        int           // how many operations have arrived
+	kills        []int64
+}
+
+type memKey struct {
+	token Token
+	until time.Time
+}
+
+type memConn struct {
+	node  *memNode
+	peer  Peer
+	limit time.Duration
+	ended chan struct{}
+	once  sync.Once
+}
+
+type memFlight struct {
+	conn   *memConn
+	ops    []*Op
+	copies []Op
+	done   chan struct{}
+}
+
+var errMemEnded = errors.New("memnode: connection reset")
+
+func newMemNode(i int) *memNode {
+	return &memNode{name: fmt.Sprintf("n%d", i), keys: map[string]memKey{}, conns: map[int64]*memConn{}}
+}
+
+func memNodes(n int) ([]*memNode, []Node) {
+	var mem []*memNode
+	var nodes []Node
+	for i := range n {
+		mem = append(mem, newMemNode(i+1))
+		nodes = append(nodes, mem[i])
+	}
+	return mem, nodes
+}
+
+func (n *memNode) String() string { return n.name }
+
+func (n *memNode) Connect(ctx context.Context, limit time.Duration) (Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	for {
+		n.mu.Lock()
+		resume, silent, refuse := n.resume, n.silent, n.refuse
+		if refuse == nil && resume == nil && !silent {
+			break
+		}
+		n.mu.Unlock()
+		if refuse != nil {
+			return nil, refuse
+		}
+		if silent {
+			resume = nil
+		}
+		select {
+		case <-resume:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	defer n.mu.Unlock()
+	n.lastID++
+	c := &memConn{node: n, limit: limit, ended: make(chan struct{})}
+	c.peer = Peer{ID: n.lastID, RunID: fmt.Sprintf("%s-run%d", n.name, n.runID)}
+	if n.shyPeer {
+		c.peer = Peer{}
+	}
+	n.conns[n.lastID] = c
+	return c, nil
+}
+
+func (c *memConn) Peer() Peer { return c.peer }
+
+func (c *memConn) Close() error {
+	c.once.Do(func() { close(c.ended) })
+	n := c.node
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for id, other := range n.conns {
+		if other == c && n.resume == nil {
+			delete(n.conns, id)
+		}
+	}
+	return nil
+}
+
+func (c *memConn) Kill(ctx context.Context, id int64) error {
+	n := c.node
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.noKill {
+		return fmt.Errorf("%w: NOPERM", errors.ErrUnsupported)
+	}
+	if n.killsNothing {
+		return nil
+	}
+	n.kills = append(n.kills, id)
+	if victim := n.conns[id]; victim != nil {
+		victim.once.Do(func() { close(victim.ended) })
+		delete(n.conns, id)
+	}
+	n.waiting = slices.DeleteFunc(n.waiting, func(f *memFlight) bool { return f.conn.peer.ID == id })
+	return nil
+}
+
+func (c *memConn) Send(ctx context.Context, ops []*Op) error {
+	n := c.node
+	f := &memFlight{conn: c, ops: ops, done: make(chan struct{})}
+	for _, op := range ops {
+		f.copies = append(f.copies, *op)
+	}
+	select {
+	case <-c.ended:
+		return errMemEnded
+	default:
+	}
+	n.mu.Lock()
+	n.asked += len(ops)
+	stopped, late, lag := n.resume != nil, n.late, n.lag
+	n.waiting = append(n.waiting, f)
+	n.mu.Unlock()
+	if !stopped {
+		if err := c.sleep(late); err != nil {
+			return err
+		}
+		n.carryOut(f)
+	}
+	limit := time.NewTimer(c.limit)
+	defer limit.Stop()
+	select {
+	case <-f.done:
+	case <-c.ended:
+		return errMemEnded
+	case <-limit.C:
+		c.Close()
+		return errors.New("memnode: i/o timeout")
+	}
+	n.mu.Lock()
+	mute := n.mute > 0
+	if mute {
+		n.mute--
+	}
+	n.mu.Unlock()
+	if mute {
+		c.Close()
+		return errMemEnded
+	}
+	if err := c.sleep(lag); err != nil {
+		return err
+	}
+	for i := range ops {
+		ops[i].Reply = f.copies[i].Reply
+	}
+	return nil
+}
+
+func (c *memConn) sleep(d time.Duration) error {
+	if d == 0 {
+		return nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-c.ended:
+		return errMemEnded
+	}
+}
+
+// carryOut runs a flight that is still waiting, unless the node is stopped.
+func (n *memNode) carryOut(f *memFlight) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	i := slices.Index(n.waiting, f)
+	if i < 0 || n.resume != nil {
+		return // killed, or it waits for the node to go on
+	}
+	n.waiting = slices.Delete(n.waiting, i, i+1)
+	for i := range f.copies {
+		n.apply(&f.copies[i])
+	}
+	close(f.done)
+}
+
+func (n *memNode) apply(op *Op) {
+	n.log = append(n.log, *op)
+	if n.fail != nil {
+		op.Reply = Reply{Vote: quorum.Unknown, Err: n.fail}
+		return
+	}
+	now := time.Now()
+	ttl := time.Duration(ceilMillis(op.TTL)) * time.Millisecond
+	k, there := n.keys[op.Key]
+	if there && now.After(k.until) {
+		delete(n.keys, op.Key)
+		there = false
+	}
+	if !there {
+		k = memKey{}
+	}
+	ours := there && k.token == op.Token
+	op.Reply = Reply{Vote: quorum.Denied, Holder: k.token}
+	switch op.Kind {
+	case OpAcquire:
+		if !there {
+			n.keys[op.Key] = memKey{op.Token, now.Add(ttl)}
+		}
+		if !there || ours {
+			op.Reply = Reply{Vote: quorum.Granted}
+		}
+	case OpExtend:
+		if ours {
+			if until := now.Add(ttl); until.After(k.until) {
+				n.keys[op.Key] = memKey{op.Token, until}
+			}
+			op.Reply = Reply{Vote: quorum.Granted}
+		}
+	case OpRelease:
+		if ours {
+			delete(n.keys, op.Key)
+			op.Reply = Reply{Vote: quorum.Granted}
+		}
+	case OpInspect:
+		op.Reply.Vote = quorum.Denied
+		if there {
+			op.Reply = Reply{Vote: quorum.Granted, Holder: k.token, Remaining: k.until.Sub(now)}
+		}
+	}
+}
+
+// stop makes the node do nothing until the returned function is called. Then
+// it accepts connections at once, and a millisecond later carries out what lies
+// in its sockets, those of clients that have gone included.
+func (n *memNode) stop() (resume func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.resume = make(chan struct{})
+	return func() {
+		n.mu.Lock()
+		close(n.resume)
+		n.resume = nil
+		left := slices.Clone(n.waiting)
+		n.mu.Unlock()
+		time.AfterFunc(time.Millisecond, func() {
+			for _, f := range left {
+				n.carryOut(f)
+			}
+		})
+	}
+}
+
+// set changes the node's behaviour.
+func (n *memNode) set(change func(n *memNode)) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	change(n)
+}
+
+// restart ends all connections; the node forgets its keys unless keep.
+func (n *memNode) restart(keep bool) {
+	n.mu.Lock()
+	conns := n.conns
+	n.conns = map[int64]*memConn{}
+	n.lastID, n.waiting = 0, nil
+	n.runID++
+	if !keep {
+		n.keys = map[string]memKey{}
+	}
+	n.mu.Unlock()
+	for _, c := range conns {
+		c.Close()
+	}
+}
+
+// holder is the token that the node holds for key, "" for none.
+func (n *memNode) holder(key string) Token {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	k, ok := n.keys[key]
+	if !ok || time.Now().After(k.until) {
+		return ""
+	}
+	return k.token
+}
+
+// steal gives key to somebody else.
+func (n *memNode) steal(key string, ttl time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.keys[key] = memKey{"somebody-else", time.Now().Add(ttl)}
+}
+
+// size is how many keys the node holds.
+func (n *memNode) size() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	size := 0
+	for _, k := range n.keys {
+		if !time.Now().After(k.until) {
+			size++
+		}
+	}
+	return size
+}
+
+func (n *memNode) carried(kind OpKind) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	count := 0
+	for _, op := range n.log {
+		if op.Kind == kind {
+			count++
+		}
+	}
+	return count
+}
+
+func (n *memNode) open() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.conns)
+}
+
+// newLocker is a Locker in a bubble, closed with the test.
+func newLocker(t testing.TB, nodes []Node, cfg Config) *Locker {
+	t.Helper()
+	if cfg.Clock == nil {
+		cfg.Clock = clock.NewSkewed(1)
+	}
+	l, err := New(nodes, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		l.Close(ctx)
+	})
+	return l
+}
+
+// holders lists what each node holds for key, as digests.
+func holders(mem []*memNode, key string) string {
+	var all []string
+	for _, n := range mem {
+		h := n.holder(key).Digest()
+		if h == "" {
+			h = "-"
+		}
+		all = append(all, h)
+	}
+	return strings.Join(all, " ")
+}
+
+// heldOn counts the nodes that hold token for key.
+func heldOn(mem []*memNode, key string, token Token) int {
+	count := 0
+	for _, n := range mem {
+		if n.holder(key) == token {
+			count++
+		}
+	}
+	return count
+}
