@@ -70,14 +70,19 @@ func classify(err error) failure {
 // quorumLocker is the quorum lock as a locker.
 type quorumLocker struct{ *redlock.Locker }
 
-// newQuorumLocker makes a Locker on the cluster whose keys begin with prefix.
-func newQuorumLocker(c *cluster, ttl time.Duration, prefix string) (locker, error) {
-	l, err := redlock.Dial(c.urls, redlock.Config{
+// config is that of a Locker on the cluster whose keys begin with prefix.
+func (c *cluster) config(ttl time.Duration, prefix string) redlock.Config {
+	return redlock.Config{
 		TTL:       ttl,
 		MaxTTL:    max(ttl, 30*time.Second),
 		Drift:     clock.Drift{Slack: 2*time.Millisecond + c.lead},
 		KeyPrefix: prefix,
-	})
+	}
+}
+
+// newQuorumLocker is the quorum lock on the cluster.
+func newQuorumLocker(c *cluster, cfg redlock.Config) (locker, error) {
+	l, err := redlock.Dial(c.urls, cfg)
 	if err != nil {
 		return nil, err
 	}

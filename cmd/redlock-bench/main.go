@@ -68,7 +68,7 @@ func main() {
 }
 
 // command does what the arguments say and returns the exit status.
-func command(args []string, stdout io.Writer, stderr *os.File, signals <-chan os.Signal) int {
+func command(args []string, stdout, stderr io.Writer, signals <-chan os.Signal) int {
 	name := "run"
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		name, args = args[0], args[1:]
@@ -104,7 +104,7 @@ func command(args []string, stdout io.Writer, stderr *os.File, signals <-chan os
 }
 
 // run makes a run and returns the exit status.
-func run(s settings, stdout io.Writer, stderr *os.File, signals <-chan os.Signal) int {
+func run(s settings, stdout, stderr io.Writer, signals <-chan os.Signal) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go heed(signals, cancel, os.Exit, stderr)

@@ -15,10 +15,13 @@ type progress struct {
 	pace     func() <-chan time.Time // when to say something next
 }
 
-// newProgress writes to f as that can take it.
-func newProgress(f *os.File) progress {
-	info, err := f.Stat()
-	p := progress{out: f, terminal: err == nil && info.Mode()&os.ModeCharDevice != 0}
+// newProgress writes to w as that can take it.
+func newProgress(w io.Writer) progress {
+	p := progress{out: w}
+	if f, ok := w.(*os.File); ok {
+		info, err := f.Stat()
+		p.terminal = err == nil && info.Mode()&os.ModeCharDevice != 0
+	}
 	every := 3 * time.Second
 	if p.terminal {
 		every = 200 * time.Millisecond

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quorumlock/quorumlock/internal/history"
 	"github.com/quorumlock/quorumlock/quorum"
+	"github.com/quorumlock/quorumlock/redlock"
 )
 
 // closePatience is how long everything may take to be released at the end.
@@ -23,7 +24,7 @@ type session struct {
 	progress progress
 
 	// makeLocker makes what is measured.
-	makeLocker func(c *cluster, ttl time.Duration, prefix string) (locker, error)
+	makeLocker func(*cluster, redlock.Config) (locker, error)
 }
 
 // run starts the nodes, puts the load on them, and judges what happened. When
@@ -47,7 +48,7 @@ func (s session) run(ctx context.Context) (r report, err error) {
 	r = s.report(found)
 	r.head(s.text)
 
-	l, err := s.makeLocker(c, s.ttl, prefix)
+	l, err := s.makeLocker(c, c.config(s.ttl, prefix))
 	if err != nil {
 		return r, err
 	}

@@ -11,18 +11,26 @@ import (
 	"time"
 
 	"github.com/quorumlock/quorumlock/internal/redisproc"
+	"github.com/quorumlock/quorumlock/redlock"
 )
 
 // testSession is a session of few cycles whose text can be read.
 func testSession(t *testing.T, nodes string, args ...string) (session, *bytes.Buffer) {
 	t.Helper()
-	s, err := parseRun(append([]string{"-nodes", nodes, "-c", "8", "-n", "80", "-keys", "2", "-hold", "0.2ms"}, args...))
+	s, err := parseRun(append([]string{"-nodes", nodes, "-c", "8", "-n", "80", "-keys", "2", "-hold", "0.2ms", "-ttl", "1m"}, args...))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var text bytes.Buffer
 	quiet := progress{pace: func() <-chan time.Time { return nil }}
-	return session{settings: s, text: &text, progress: quiet, makeLocker: newQuorumLocker}, &text
+	return session{settings: s, text: &text, progress: quiet, makeLocker: patientLocker}, &text
+}
+
+// patientLocker is the quorum lock with all the time that a busy machine may
+// take.
+func patientLocker(c *cluster, cfg redlock.Config) (locker, error) {
+	cfg.NodeTimeout = cfg.TTL / 4
+	return newQuorumLocker(c, cfg)
 }
 
 func wantClean(t *testing.T, r report, err error, text string, cycles int64) {
@@ -116,7 +124,7 @@ func TestRunOnRemoteServersIsClean(t *testing.T) {
 
 func TestTwoHoldersAtOnceFailTheRun(t *testing.T) {
 	s, text := testSession(t, "embedded:1", "-keys", "1", "-hold", "5ms")
-	s.makeLocker = func(*cluster, time.Duration, string) (locker, error) { return &fakeLocker{broken: true}, nil }
+	s.makeLocker = func(*cluster, redlock.Config) (locker, error) { return &fakeLocker{broken: true}, nil }
 	r, err := s.run(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -133,11 +141,11 @@ func TestTwoHoldersAtOnceFailTheRun(t *testing.T) {
 
 func TestKeyLeftOnANodeFailsTheRun(t *testing.T) {
 	s, text := testSession(t, "embedded:3")
-	s.makeLocker = func(c *cluster, _ time.Duration, prefix string) (locker, error) {
+	s.makeLocker = func(c *cluster, cfg redlock.Config) (locker, error) {
 		return &fakeLocker{left: func(ctx context.Context, key string) {
 			client, err := plainClient(c.urls[1])
 			if err == nil {
-				err = client.Set(ctx, prefix+key, "token", time.Minute).Err()
+				err = client.Set(ctx, cfg.KeyPrefix+key, "token", time.Minute).Err()
 				client.Close()
 			}
 			if err != nil {
@@ -163,8 +171,8 @@ func TestInterruptedRunIsJudged(t *testing.T) {
 	s.cycles, s.length = 0, time.Hour
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	s.makeLocker = func(c *cluster, ttl time.Duration, prefix string) (locker, error) {
-		l, err := newQuorumLocker(c, ttl, prefix)
+	s.makeLocker = func(c *cluster, cfg redlock.Config) (locker, error) {
+		l, err := patientLocker(c, cfg)
 		return &interrupting{locker: l, cancel: cancel}, err
 	}
 	r, err := s.run(ctx)

@@ -42,7 +42,7 @@ a key at once, and nothing left on the nodes.
   -json FILE   write the results as JSON too; - means standard output, and the
                text then goes to standard error
 
-The check keeps some 60 bytes for each cycle until the end.
+The check keeps some 150 bytes for each cycle until the end.
 
 An interrupt (Ctrl-C) ends the run early: everything is released, printed and
 judged. A second one ends the program at once; keys are then left to their TTL.
