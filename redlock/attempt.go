@@ -135,7 +135,7 @@ func (l *Locker) attempt(ctx, parent context.Context, key string) (*Lease, *Atte
 	r := newRound(len(l.lanes), Op{Kind: OpAcquire, Key: l.prefix(key), Token: token, TTL: l.ttl}, start)
 	r.send(l.lanes)
 	l.wait(ctx.Done(), l.closing, r)
-	outcome := r.finish(l.lanes)
+	outcome, votes := r.finish(l.lanes)
 
 	now := l.clock.Now() // after the last thing that must succeed
 	left := validity(l.ttl, now.Upper(start), l.Drift)
@@ -146,7 +146,7 @@ func (l *Locker) attempt(ctx, parent context.Context, key string) (*Lease, *Atte
 		}, nil
 	}
 	failure := failed(l.verdict(ctx, outcome))
-	failure.Votes = r.votes(l.lanes)
+	failure.Votes = votes
 	for i, lane := range l.lanes {
 		lane.undo(&r.calls[i])
 	}

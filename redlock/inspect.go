@@ -32,12 +32,11 @@ func (l *Locker) Inspect(ctx context.Context, key string) (*Inspection, error) {
 		return nil, err
 	}
 	begun := l.clock.Now()
-	failure := func(r *round, cause error) error {
-		e := &AttemptError{Op: "inspect", Key: key, Elapsed: l.clock.Now().Lower(begun), causes: []error{cause}}
-		if r != nil {
-			e.Attempts, e.Votes = 1, r.votes(l.lanes)
+	failure := func(votes []Vote, cause error) error {
+		return &AttemptError{
+			Op: "inspect", Key: key, Attempts: min(1, len(votes)), Votes: votes,
+			Elapsed: l.clock.Now().Lower(begun), causes: []error{cause},
 		}
-		return e
 	}
 	if !l.begin() {
 		return nil, failure(nil, ErrClosed)
@@ -50,12 +49,12 @@ func (l *Locker) Inspect(ctx context.Context, key string) (*Inspection, error) {
 	r.all = true
 	r.send(l.lanes)
 	l.wait(ctx.Done(), l.closing, r)
-	r.finish(l.lanes)
+	_, votes := r.finish(l.lanes)
 
 	seen, certain := r.inspection()
-	seen.Key, seen.Votes = key, r.votes(l.lanes)
+	seen.Key, seen.Votes = key, votes
 	if !certain {
-		return seen, failure(r, l.verdict(ctx, quorum.Short))
+		return seen, failure(votes, l.verdict(ctx, quorum.Short))
 	}
 	return seen, nil
 }

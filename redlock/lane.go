@@ -12,6 +12,7 @@ import (
 
 var (
 	errStalled = errors.New("has not answered for a while, and is sent nothing more until it does")
+	errNothing = errors.New("nothing to release, its acquire had not been sent")
 )
 
 // lane is the one way to a node. All operations of a Locker on that node queue
@@ -83,11 +84,7 @@ func (l *lane) submit(c *call, now clock.Instant) error {
 	var stranded []*call
 	switch {
 	case c.of != nil && l.pull(c.of):
-		// Its acquire is never sent now, so there is nothing to release.
-		c.state, c.op.Reply = answered, Reply{Vote: quorum.Granted}
-		l.mu.Unlock()
-		c.round.answer(c.node, c.op.Reply, now)
-		return nil
+		c.state, err = withdrawn, errNothing
 	case err == nil:
 		l.queue = append(l.queue, c)
 		if c.of != nil && l.lingers(c.of) {
@@ -136,15 +133,16 @@ func answerUnsent(calls []*call, err error, now clock.Instant) {
 	}
 }
 
-// withdraw takes a call back, and reports whether it was in time: then it is
-// never sent.
+// withdraw takes back a call whose round has ended, and reports whether it was
+// in time: then it is never sent. A release is not taken back: that nobody waits
+// for it any longer does not make it less due.
 func (l *lane) withdraw(c *call) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.pull(c)
+	return c.op.Kind != OpRelease && l.pull(c)
 }
 
-// pull is withdraw. l.mu is held.
+// pull takes a call back. l.mu is held.
 func (l *lane) pull(c *call) bool {
 	if c.state == queued {
 		c.state = withdrawn // load passes it over

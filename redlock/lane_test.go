@@ -122,14 +122,40 @@ func TestRestartedNodeIsNotAskedToKill(t *testing.T) {
 		cycle(t, l, "k") // notices
 		time.Sleep(time.Second)
 		cycle(t, l, "k")
+		synctest.Wait()
 		if len(mem[0].kills) > 0 {
 			t.Errorf("killed %v in the new process", mem[0].kills)
 		}
 		mem[1].set(func(n *memNode) { n.mute = 1 }) // a lost connection, the same process
 		cycle(t, l, "k")
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if len(mem[1].kills) != 1 || mem[1].kills[0] != 1 {
 			t.Errorf("killed %v, want the first connection", mem[1].kills)
+		}
+	})
+}
+
+// That a release's caller no longer waits does not make the release less due.
+func TestReleaseOutlivesItsCallersWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem, nodes := memNodes(3)
+		l := newLocker(t, nodes, Config{})
+		lease := acquire(t, l, "k")
+		synctest.Wait()
+		for _, n := range mem {
+			n.set(func(n *memNode) { n.lag = 150 * time.Millisecond }) // a slow disk, no stall
+		}
+		for i := range 3 {
+			go l.Inspect(context.Background(), fmt.Sprint(i)) // fills the connections
+		}
+		synctest.Wait()
+		if err := lease.Release(t.Context()); !errors.Is(err, ErrNoQuorum) {
+			t.Errorf("got %v, want ErrNoQuorum", err)
+		}
+		time.Sleep(time.Second)
+		if got := holders(mem, "k"); got != "- - -" {
+			t.Errorf("nodes hold %s", got)
 		}
 	})
 }

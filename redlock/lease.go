@@ -226,27 +226,27 @@ func (l *Lease) tryExtend(ctx context.Context, start clock.Instant, ttl time.Dur
 	r := newRound(len(l.locker.lanes), Op{Kind: OpExtend, Key: l.locker.prefix(l.key), Token: l.token, TTL: ttl}, start)
 	r.send(l.locker.lanes)
 	l.locker.wait(ctx.Done(), held.Done(), r)
-	outcome := r.finish(l.locker.lanes)
+	outcome, votes := r.finish(l.locker.lanes)
 
 	now := l.locker.clock.Now()
 	switch outcome {
 	case quorum.Won:
 		if validity(ttl, now.Upper(start), l.locker.Drift) <= 0 {
-			return l.check(now), l.failure("extend", start, r, ErrTooSlow)
+			return l.check(now), l.failure("extend", start, votes, ErrTooSlow)
 		}
 		if l.lengthen(start, ttl, now) {
 			return l.check(now), nil
 		}
-		return 0, l.failure("extend", start, r, l.reason())
+		return 0, l.failure("extend", start, votes, l.reason())
 	case quorum.Refused:
 		l.lose(now, errors.New("a majority of nodes no longer holds it"))
-		return 0, l.failure("extend", start, r, l.reason())
+		return 0, l.failure("extend", start, votes, l.reason())
 	}
 	left := l.check(now)
 	if left == 0 {
-		return 0, l.failure("extend", start, r, l.reason())
+		return 0, l.failure("extend", start, votes, l.reason())
 	}
-	return left, l.failure("extend", start, r, l.locker.verdict(ctx, outcome))
+	return left, l.failure("extend", start, votes, l.locker.verdict(ctx, outcome))
 }
 
 // lengthen moves the end of the validity to ttl from start, less the drift,
@@ -274,13 +274,11 @@ func (l *Lease) reason() error {
 	return l.ended
 }
 
-func (l *Lease) failure(op string, start clock.Instant, r *round, cause error) error {
-	e := &AttemptError{Op: op, Key: l.key, Elapsed: l.locker.clock.Now().Lower(start), causes: []error{cause}}
-	if r != nil {
-		e.Attempts = 1
-		e.Votes = r.votes(l.locker.lanes)
+func (l *Lease) failure(op string, start clock.Instant, votes []Vote, cause error) error {
+	return &AttemptError{
+		Op: op, Key: l.key, Attempts: min(1, len(votes)), Votes: votes,
+		Elapsed: l.locker.clock.Now().Lower(start), causes: []error{cause},
 	}
-	return e
 }
 
 // Release gives the lock back: it deletes the lease's key on all nodes, where
@@ -333,16 +331,16 @@ func (l *Lease) release(cause error) error {
 	// The next one of this process may go now: the lanes keep the order.
 	l.locker.line.free(l.key, l)
 	l.locker.wait(nil, nil, r)
-	outcome := r.finish(l.locker.lanes)
+	outcome, votes := r.finish(l.locker.lanes)
 
 	var err error
 	switch {
 	case lost != nil:
-		err = l.failure("release", start, r, lost)
+		err = l.failure("release", start, votes, lost)
 	case outcome == quorum.Refused:
-		err = l.failure("release", start, r, fmt.Errorf("%w: a majority of nodes no longer held it", ErrLost))
+		err = l.failure("release", start, votes, fmt.Errorf("%w: a majority of nodes no longer held it", ErrLost))
 	case outcome != quorum.Won:
-		err = l.failure("release", start, r, ErrNoQuorum)
+		err = l.failure("release", start, votes, ErrNoQuorum)
 	}
 	l.locker.trace.released(l, start.Lower(l.won), left, l.locker.clock.Now().Lower(start), err)
 	return err

@@ -113,13 +113,14 @@ func (r *round) wait(done, stop <-chan struct{}, timer clock.Timer) {
 	}
 }
 
-// finish stops waiting: what was not sent by now is never sent, and what was
-// not answered counts as unknown. It returns the final outcome.
-func (r *round) finish(lanes []*lane) quorum.Outcome {
+// finish stops waiting: what was not sent by now is never sent, releases
+// excepted, and what was not answered counts as unknown. It returns the final
+// outcome, and the votes that made it unless it is Won.
+func (r *round) finish(lanes []*lane) (quorum.Outcome, []Vote) {
 	r.mu.Lock()
 	if r.over() {
 		defer r.mu.Unlock()
-		return r.ballot.Outcome()
+		return r.result(lanes)
 	}
 	var pending []int
 	for i := range r.calls {
@@ -142,13 +143,19 @@ func (r *round) finish(lanes []*lane) quorum.Outcome {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.ballot.Outcome()
+	return r.result(lanes)
 }
 
-// votes lists what each node has said so far.
+// result is the outcome with its votes. r.mu is held.
+func (r *round) result(lanes []*lane) (quorum.Outcome, []Vote) {
+	if r.ballot.Outcome() == quorum.Won && !r.all {
+		return quorum.Won, nil
+	}
+	return r.ballot.Outcome(), r.votes(lanes)
+}
+
+// votes lists what each node has said so far. r.mu is held.
 func (r *round) votes(lanes []*lane) []Vote {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	votes := make([]Vote, len(r.calls))
 	for i := range r.calls {
 		c := &r.calls[i]

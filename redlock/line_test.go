@@ -1,0 +1,164 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestWaitersOfOneProcessGoInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem, nodes := memNodes(5)
+		l := newLocker(t, nodes, Config{})
+		first := acquire(t, l, "k")
+		var mu sync.Mutex
+		var order []int
+		var wg sync.WaitGroup
+		for i := range 50 {
+			wg.Go(func() {
+				lease, err := l.Acquire(context.Background(), "k")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				order = append(order, i)
+				mu.Unlock()
+				time.Sleep(time.Millisecond)
+				if err := lease.Release(context.Background()); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		if got := mem[0].carried(OpAcquire); got != 1 {
+			t.Errorf("%d acquires were sent while the lock was held by this process", got)
+		}
+		first.Release(t.Context())
+		wg.Wait()
+		if len(order) != 50 || !slices.IsSorted(order) {
+			t.Errorf("order %v", order)
+		}
+		if got := mem[0].carried(OpAcquire); got != 51 {
+			t.Errorf("%d acquires for 51 leases", got)
+		}
+	})
+}
+
+func TestTryAcquireAsksNoNodeWhileThisProcessHolds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem, nodes := memNodes(3)
+		l := newLocker(t, nodes, Config{TTL: time.Second})
+		acquire(t, l, "k")
+		synctest.Wait()
+		asked := mem[0].asked
+		_, err := l.TryAcquire(t.Context(), "k")
+		var failure *AttemptError
+		if !errors.Is(err, ErrHeld) || !errors.As(err, &failure) || !failure.Local || len(failure.Votes) != 0 {
+			t.Errorf("got %v", err)
+		}
+		if mem[0].asked != asked {
+			t.Error("nodes were asked")
+		}
+		time.Sleep(1100 * time.Millisecond) // it runs out, and nobody releases it
+		if _, err := l.TryAcquire(t.Context(), "k"); err != nil {
+			t.Errorf("after it ran out: %v", err)
+		}
+	})
+}
+
+func TestTheNextInLineGoesWhenTheLeaseRunsOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, nodes := memNodes(3)
+		l := newLocker(t, nodes, Config{TTL: time.Second})
+		acquire(t, l, "k")
+		began := time.Now()
+		if _, err := l.Acquire(t.Context(), "k"); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took < 980*time.Millisecond || took > 1300*time.Millisecond {
+			t.Errorf("got it after %v", took)
+		}
+	})
+}
+
+// Field report 56: waiters that give up at any moment leave the line usable,
+// and empty.
+func TestWaitersThatGiveUpLeaveTheLineMoving(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, nodes := memNodes(3)
+		l := newLocker(t, nodes, Config{})
+		rng := rand.New(rand.NewPCG(5, 6))
+		for range 50 {
+			holder := acquire(t, l, "k")
+			var wg sync.WaitGroup
+			for range 100 {
+				timeout := time.Duration(1+rng.IntN(50)) * time.Millisecond
+				wg.Go(func() {
+					ctx, cancel := context.WithTimeout(context.Background(), timeout)
+					defer cancel()
+					lease, err := l.Acquire(ctx, "k")
+					if err == nil {
+						lease.Release(context.Background())
+					} else if !errors.Is(err, context.DeadlineExceeded) {
+						t.Error(err)
+					}
+				})
+			}
+			time.Sleep(time.Duration(rng.IntN(50)) * time.Millisecond)
+			holder.Release(t.Context())
+			wg.Wait()
+			lease, err := l.TryAcquire(t.Context(), "k")
+			if err != nil {
+				t.Fatal(err)
+			}
+			lease.Release(t.Context())
+		}
+		if n := len(l.line.spots); n != 0 {
+			t.Errorf("%d entries for keys that nobody wants", n)
+		}
+	})
+}
+
+// Field report 93: no per-key state is left behind.
+func TestNoStateIsKeptPerKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, nodes := memNodes(1)
+		l := newLocker(t, nodes, Config{TTL: time.Second})
+		for i := range 3000 {
+			lease := acquire(t, l, fmt.Sprint(i))
+			if i%10 > 0 { // the others run out
+				lease.Release(t.Context())
+			}
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		l.line.mu.Lock()
+		defer l.line.mu.Unlock()
+		l.keeper.mu.Lock()
+		defer l.keeper.mu.Unlock()
+		if len(l.line.spots) != 0 || len(l.keeper.due) != 0 {
+			t.Errorf("%d in the line, %d watched", len(l.line.spots), len(l.keeper.due))
+		}
+	})
+}
+
+func TestAWaitThatEndsInLineSaysWhy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, nodes := memNodes(3)
+		l := newLocker(t, nodes, Config{})
+		acquire(t, l, "k")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := l.Acquire(ctx, "k")
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrHeld) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
