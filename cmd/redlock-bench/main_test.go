@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9/logging"
+
 	"github.com/quorumlock/quorumlock/redlock"
 )
 
@@ -25,6 +27,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(mainEnv) != "" {
 		main()
 	}
+	logging.Disable()
 	os.Exit(m.Run())
 }
 
