@@ -68,15 +68,15 @@ func parseRun(args []string) (settings, error) {
 }
 
 // errUnknown does not repeat the word: it may be a URL with a password.
-var errUnknown = errors.New("unknown command: want run, version or help first, or only flags, which start with -; servers go to -nodes URL,URL,...")
+var errUnknown = errors.New("unknown command: want run, version or help first, or only flags, which start with -; servers go to -nodes")
 
 // stray is the error for an argument that is none. It may be a URL with a
 // password, so it is repeated only if it is a command's name.
 func stray(arg string) error {
 	if usages[arg] != "" {
-		return fmt.Errorf("%q stands after the flags: the command comes first, redlock-bench %s -flag ...", arg, arg)
+		return fmt.Errorf("%q stands after the flags: the command comes first, redlock-bench %s [flags]", arg, arg)
 	}
-	return errors.New("an argument after the flags: every flag starts with -, and servers go to -nodes URL,URL,...")
+	return errors.New("an argument after the flags: every flag starts with -, and servers go to -nodes")
 }
 
 // parseNone reads the arguments of a command that takes none.

@@ -70,7 +70,7 @@ func TestBadFlagsNameTheRightValue(t *testing.T) {
 		"-nodes http://h":      `flag -nodes: want embedded:N, spawn:N, or URLs`,
 		"-nodes redis://h/x":   `flag -nodes: URL 1 of 1 cannot be read: want redis://user:password@host:port/db`,
 		"-nodes redis://a,h:1": `flag -nodes: URL 1 of 1 cannot be read`,
-		"-c 3 run":             `"run" stands after the flags: the command comes first, redlock-bench run -flag ...`,
+		"-c 3 run":             `"run" stands after the flags: the command comes first, redlock-bench run [flags]`,
 		"-c 3 more":            `an argument after the flags: every flag starts with -`,
 	} {
 		_, err := parseRun(strings.Fields(args))

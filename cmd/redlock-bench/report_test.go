@@ -74,7 +74,7 @@ func sample() report {
 			{url: "redis://user:xxxxx@10.0.0.2:7002/3"},
 			{url: "redis://127.0.0.1:7003", err: errors.New("connection refused")},
 		},
-		errors.New("redis://127.0.0.1:7003: 1 keys may be left"))
+		errors.New("context deadline exceeded\n127.0.0.1:7003: 1 keys may be left"))
 	return r
 }
 

@@ -55,7 +55,7 @@ func (r report) body(w io.Writer, p reportPhase) {
 	fmt.Fprintf(w, "\n  failed: %s\n", failuresText(p))
 	for _, name := range failureNames {
 		if e := p.Errors[name]; e != "" {
-			fmt.Fprintf(w, "    first %s: %s\n", words(name), e)
+			fmt.Fprintf(w, "    first %s: %s\n", words(name), indented(e))
 		}
 	}
 	if p.OK == 0 {
@@ -85,6 +85,9 @@ func failuresText(p reportPhase) string {
 // words are a name from JSON as text.
 func words(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
+// indented keeps an error of several lines together.
+func indented(e string) string { return strings.ReplaceAll(e, "\n", "\n      ") }
+
 // foot gives the verdict.
 func (r report) foot(w io.Writer) {
 	c := r.Check
@@ -96,10 +99,10 @@ func (r report) foot(w io.Writer) {
 		fmt.Fprintf(w, "  nothing left on %d of %d nodes\n", c.Asked, len(r.Nodes))
 	}
 	for _, n := range c.NotAsked {
-		fmt.Fprintf(w, "  not asked: %s\n", n)
+		fmt.Fprintf(w, "  not asked: %s\n", indented(n))
 	}
 	if c.Close != "" {
-		fmt.Fprintf(w, "  closing: %s\n", c.Close)
+		fmt.Fprintf(w, "  closing: %s\n", indented(c.Close))
 	}
 	for _, f := range c.Faults {
 		fmt.Fprintf(w, "  FAULT: %s\n", f)
