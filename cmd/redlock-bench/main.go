@@ -1,6 +1,166 @@
-// Command redlock-bench measures the quorum lock.
+// Command redlock-bench measures the quorum lock, and checks while it does that
+// the lock is one: no two holders of a key at once, and nothing left behind.
+//
+// "redlock-bench help run" describes its flags. With -json FILE the results are
+// written as one JSON object as well. Its fields do not change their names or
+// meanings; new ones may be added. Every time is in the unit that its name ends
+// with.
+//
+//	started          when the run began (RFC 3339)
+//	interrupted      whether it was ended early
+//	software         redlock_bench, quorumlock, go_redis: versions
+//	machine          cpus, cpu, gomaxprocs, os, arch, kernel, go
+//	settings         nodes (embedded, spawn or remote), workers, phase_s or cycles,
+//	                 ttl_ms, keys, hold_ms, seed
+//	nodes[]          url (without password), server, or error
+//	phases[]         in the order in which they ran:
+//	  name           distinct or contended
+//	  seconds        how long it took
+//	  ok             cycles that succeeded from acquire to release
+//	  cycles_per_s   ok by seconds
+//	  failed         cycles that did not, by kind: held, no_quorum, too_slow, lost,
+//	                 timeout, closed, other
+//	  first_errors   the first error of each kind there was
+//	  cut_short      cycles that the end of the phase interrupted; no failures
+//	  latency        acquire, hold, release, cycle, of the cycles in ok: each with
+//	                 p50_us, p99_us, p99_9_us, max_us, to about 1 %. There is no
+//	                 hold where nothing was held any longer than to let it go.
+//	check            clean: the verdict
+//	                 holds, keys: how much was judged
+//	                 overlaps, left: how much was wrong
+//	                 nodes_asked: how many nodes were searched for keys left
+//	                 not_asked: those that could not be, and why
+//	                 faults: in words what was wrong, only the first of many
+//	                 close: what closing the locker complained of
 package main
 
-import _ "github.com/quorumlock/quorumlock/quorum"
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"strings"
+	"syscall"
 
-func main() {}
+	"github.com/redis/go-redis/v9/logging"
+
+	"github.com/quorumlock/quorumlock/redlock"
+)
+
+// Exit statuses, as runUsage has them.
+const (
+	exitClean       = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+func main() {
+	// What go-redis would log about connections is in the errors of the cycles.
+	logging.Disable()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	os.Exit(command(os.Args[1:], os.Stdout, os.Stderr, signals))
+}
+
+// command does what the arguments say and returns the exit status.
+func command(args []string, stdout, stderr io.Writer, signals <-chan os.Signal) int {
+	name := "run"
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		name, args = args[0], args[1:]
+	}
+	err := errUnknown
+	switch name {
+	case "run":
+		var s settings
+		if s, err = parseRun(args); err == nil {
+			return run(s, stdout, stderr, signals)
+		}
+	case "version":
+		if err = parseNone(name, args); err == nil {
+			v := thisSoftware()
+			fmt.Fprintf(stdout, "redlock-bench %s\nquorumlock %s\ngo-redis %s\n%s\n", v.Bench, v.Library, v.GoRedis, runtime.Version())
+			return exitClean
+		}
+	case "help":
+		topic := name
+		if len(args) > 0 && usages[args[0]] != "" {
+			topic, args = args[0], args[1:]
+		}
+		if err = parseNone(name, args); err == nil {
+			name, err = topic, flag.ErrHelp
+		}
+	}
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(stdout, usages[name])
+		return exitClean
+	}
+	fmt.Fprintf(stderr, "redlock-bench: %v\n\"redlock-bench help run\" says more.\n", err)
+	return exitUsage
+}
+
+// run makes a run and returns the exit status.
+func run(s settings, stdout, stderr io.Writer, signals <-chan os.Signal) int {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go heed(signals, cancel, os.Exit, stderr)
+
+	text, object, err := outputs(s.json, stdout, stderr)
+	if err != nil {
+		fmt.Fprintln(stderr, "redlock-bench:", err)
+		return exitFailed
+	}
+	r, err := session{settings: s, text: text, progress: newProgress(stderr), makeLocker: newQuorumLocker}.run(ctx)
+	if err == nil && object != nil {
+		err = errors.Join(r.writeJSON(object), object.Close())
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "redlock-bench:", err)
+	}
+	return status(r, err, ctx.Err() != nil)
+}
+
+// status is the exit status of a run.
+func status(r report, err error, interrupted bool) int {
+	switch {
+	case errors.Is(err, redlock.ErrInvalid):
+		return exitUsage // a flag's value that only the library knows to be wrong
+	case interrupted && (r.Check.Clean || errors.Is(err, context.Canceled)):
+		return exitInterrupted
+	case err != nil || !r.Check.Clean:
+		return exitFailed
+	}
+	return exitClean
+}
+
+// outputs are where the text goes, and where the JSON object does if there is
+// to be one.
+func outputs(name string, stdout, stderr io.Writer) (text io.Writer, object io.WriteCloser, err error) {
+	switch name {
+	case "":
+		return stdout, nil, nil
+	case "-":
+		return stderr, kept{stdout}, nil
+	}
+	f, err := os.Create(name)
+	return stdout, f, err
+}
+
+// kept is a writer that others go on using.
+type kept struct{ io.Writer }
+
+func (kept) Close() error { return nil }
+
+// heed cancels at the first signal and ends the program at the second. It runs
+// until the program ends.
+func heed(signals <-chan os.Signal, cancel func(), exit func(int), say io.Writer) {
+	<-signals
+	fmt.Fprintln(say, "\ninterrupted: everything is released first; once more to end at once")
+	cancel()
+	<-signals
+	exit(exitInterrupted)
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/quorumlock/quorumlock/clock"
+	"github.com/quorumlock/quorumlock/redlock"
+)
+
+// locker is what is measured. The quorum lock is one; a broken one, in the
+// tests, is what the check must find.
+type locker interface {
+	// TryAcquire tries once, Acquire until ctx ends.
+	TryAcquire(ctx context.Context, key string) (lease, error)
+	Acquire(ctx context.Context, key string) (lease, error)
+	Close(ctx context.Context) error
+}
+
+// lease is what a holder has; see redlock.Lease.
+type lease interface {
+	Context() context.Context
+	Remaining() time.Duration
+	Release(ctx context.Context) error
+}
+
+// failure is why a cycle did not succeed.
+type failure int
+
+const (
+	held failure = iota
+	noQuorum
+	tooSlow
+	lost
+	timedOut
+	closed
+	other
+	failures // how many there are
+)
+
+// failureNames are the words for failures, in the text and in JSON.
+var failureNames = [failures]string{"held", "no_quorum", "too_slow", "lost", "timeout", "closed", "other"}
+
+// classify says which failure an error is. A node's own error is among the
+// causes of a failed attempt, so contexts come last: a node that was too slow
+// is not a caller who gave up.
+func classify(err error) failure {
+	for _, c := range []struct {
+		cause error
+		is    failure
+	}{
+		{errWaited, timedOut},
+		{errLost, lost},
+		{redlock.ErrClosed, closed},
+		{redlock.ErrLost, lost},
+		{redlock.ErrHeld, held},
+		{redlock.ErrTooSlow, tooSlow},
+		{redlock.ErrNoQuorum, noQuorum},
+		{context.DeadlineExceeded, timedOut},
+		{context.Canceled, timedOut},
+	} {
+		if errors.Is(err, c.cause) {
+			return c.is
+		}
+	}
+	return other
+}
+
+// quorumLocker is the quorum lock as a locker.
+type quorumLocker struct{ *redlock.Locker }
+
+// config is that of a Locker on the cluster whose keys begin with prefix.
+func (c *cluster) config(ttl time.Duration, prefix string) redlock.Config {
+	return redlock.Config{
+		TTL:       ttl,
+		MaxTTL:    max(ttl, 30*time.Second),
+		Drift:     clock.Drift{Slack: 2*time.Millisecond + c.lead},
+		KeyPrefix: prefix,
+	}
+}
+
+// newQuorumLocker is the quorum lock on the cluster.
+func newQuorumLocker(c *cluster, cfg redlock.Config) (locker, error) {
+	l, err := redlock.Dial(c.urls, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return quorumLocker{l}, nil
+}
+
+func (q quorumLocker) TryAcquire(ctx context.Context, key string) (lease, error) {
+	return orNil(q.Locker.TryAcquire(ctx, key))
+}
+
+func (q quorumLocker) Acquire(ctx context.Context, key string) (lease, error) {
+	return orNil(q.Locker.Acquire(ctx, key))
+}
+
+// orNil keeps a lease that is not there from becoming an interface that is.
+func orNil(l *redlock.Lease, err error) (lease, error) {
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/quorumlock/quorumlock/internal/history"
+	"github.com/quorumlock/quorumlock/quorum"
+)
+
+// report is the outcome of a run. As JSON its field names stay what they are;
+// fields may be added. Times are in the unit that the name ends with.
+type report struct {
+	Started     time.Time      `json:"started"`
+	Interrupted bool           `json:"interrupted"`
+	Software    software       `json:"software"`
+	Machine     machine        `json:"machine"`
+	Settings    reportSettings `json:"settings"`
+	Nodes       []reportNode   `json:"nodes"`
+	Phases      []reportPhase  `json:"phases"`
+	Check       reportCheck    `json:"check"`
+}
+
+// reportSettings are the flags of the run.
+type reportSettings struct {
+	Nodes   string  `json:"nodes"` // embedded, spawn or remote
+	Workers int     `json:"workers"`
+	PhaseS  float64 `json:"phase_s,omitempty"` // unless cycles were given
+	Cycles  int     `json:"cycles,omitempty"`
+	TTLMS   float64 `json:"ttl_ms"`
+	Keys    int     `json:"keys"`
+	HoldMS  float64 `json:"hold_ms"`
+	Seed    uint64  `json:"seed"`
+}
+
+// reportNode is a node as it was found at the start.
+type reportNode struct {
+	URL    string `json:"url"` // without password
+	Server string `json:"server,omitempty"`
+	Error  string `json:"error,omitempty"`
+}
+
+// reportPhase is what was done in one phase.
+type reportPhase struct {
+	Name     string             `json:"name"` // distinct or contended
+	Seconds  float64            `json:"seconds"`
+	OK       int64              `json:"ok"` // cycles that succeeded
+	Rate     float64            `json:"cycles_per_s"`
+	Failed   map[string]int64   `json:"failed"` // by failureNames, all of them
+	CutShort int64              `json:"cut_short"`
+	Took     map[string]latency `json:"latency"`                // by stepNames, of cycles that succeeded
+	Errors   map[string]string  `json:"first_errors,omitempty"` // by failureNames
+}
+
+// latency is how long a step took, in microseconds, to about 1 %.
+type latency struct {
+	P50  float64 `json:"p50_us"`
+	P99  float64 `json:"p99_us"`
+	P999 float64 `json:"p99_9_us"`
+	Max  float64 `json:"max_us"`
+}
+
+// reportCheck is the verdict.
+type reportCheck struct {
+	Clean    bool     `json:"clean"`
+	Holds    int      `json:"holds"`
+	Keys     int      `json:"keys"`
+	Overlaps int      `json:"overlaps"`
+	Left     int      `json:"left"`
+	Asked    int      `json:"nodes_asked"`         // for what was left
+	NotAsked []string `json:"not_asked,omitempty"` // and why
+	Faults   []string `json:"faults,omitempty"`    // in words; only the first of many
+	Close    string   `json:"close,omitempty"`     // what closing the locker complained of
+}
+
+func summarize(p phase, all *recorder, took time.Duration) reportPhase {
+	r := reportPhase{
+		Name: p.name, Seconds: took.Seconds(), OK: all.ok.Load(), CutShort: all.cutShort,
+		Failed: make(map[string]int64), Took: make(map[string]latency), Errors: make(map[string]string),
+	}
+	if took > 0 {
+		r.Rate = float64(r.OK) / took.Seconds()
+	}
+	for i, name := range failureNames {
+		r.Failed[name] = all.failed[i]
+		if err := all.firstError[i]; err != nil {
+			r.Errors[name] = err.Error()
+		}
+	}
+	for i, name := range stepNames {
+		if step(i) == stepHold && p.hold == 0 {
+			continue // nothing was held any longer than it takes to let go
+		}
+		h := all.took[i]
+		us := func(ns int64) float64 { return float64(ns) / 1000 }
+		r.Took[name] = latency{
+			P50: us(h.ValueAtPercentile(50)), P99: us(h.ValueAtPercentile(99)),
+			P999: us(h.ValueAtPercentile(99.9)), Max: us(h.Max()),
+		}
+	}
+	return r
+}
+
+// decide is the verdict on what was recorded and what was found on the nodes
+// afterwards. A node that cannot be asked is named and does not make a run
+// unclean, as long as a majority can: losing some is what the lock is for.
+func decide(holds []history.Hold, found []survey, closing error) reportCheck {
+	keys, notAsked := left(found)
+	v := history.Run{Holds: holds, Left: keys}.Judge()
+	c := reportCheck{
+		Holds: v.Holds, Keys: v.Keys, Overlaps: len(v.Overlaps), Left: len(v.Left),
+		Asked: len(found) - len(notAsked),
+	}
+	for _, s := range notAsked {
+		c.NotAsked = append(c.NotAsked, s.url+": "+s.err.Error())
+	}
+	if closing != nil {
+		c.Close = closing.Error()
+	}
+	c.Faults = v.Faults()
+	enough := c.Asked >= quorum.Majority(len(found))
+	if !enough {
+		c.Faults = append(c.Faults, "too few nodes could be asked what was left on them")
+	}
+	c.Clean = v.Clean() && enough
+	return c
+}
+
+// writeJSON writes the report as one indented object.
+func (r report) writeJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}

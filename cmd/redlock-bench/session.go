@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/quorumlock/quorumlock/internal/history"
+	"github.com/quorumlock/quorumlock/quorum"
+	"github.com/quorumlock/quorumlock/redlock"
+)
+
+// closePatience is how long everything may take to be released at the end.
+const closePatience = 15 * time.Second
+
+// session is one run of the bench.
+type session struct {
+	settings
+	text     io.Writer // for the results
+	progress progress
+
+	// makeLocker makes what is measured.
+	makeLocker func(*cluster, redlock.Config) (locker, error)
+}
+
+// run starts the nodes, puts the load on them, and judges what happened. When
+// ctx ends it stops early and judges what there is. An error means that there
+// is nothing to judge.
+func (s session) run(ctx context.Context) (r report, err error) {
+	c, err := s.nodes.up(ctx)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, c.down()) }()
+
+	prefix := namespace()
+	found := c.look(ctx, prefix)
+	if ctx.Err() != nil {
+		return r, fmt.Errorf("interrupted before it began: %w", ctx.Err())
+	}
+	if err := usable(found); err != nil {
+		return r, err
+	}
+	r = s.report(found)
+	r.head(s.text)
+
+	l, err := s.makeLocker(c, c.config(s.ttl, prefix))
+	if err != nil {
+		return r, err
+	}
+	holds := s.load(ctx, l, &r)
+	r.Interrupted = ctx.Err() != nil
+
+	// An interrupt ends the load, not the cleaning up after it.
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closePatience)
+	defer cancel()
+	closing := l.Close(after)
+	r.Check = decide(holds, c.look(context.WithoutCancel(ctx), prefix), closing)
+	r.foot(s.text)
+	return r, nil
+}
+
+// load does the phases and returns all that was held.
+func (s session) load(ctx context.Context, l locker, r *report) (holds []history.Hold) {
+	warmUp(ctx, l)
+	epoch := time.Now()
+	for _, p := range s.phases() {
+		if ctx.Err() != nil {
+			break
+		}
+		recs := make([]*recorder, p.workers)
+		for i := range recs {
+			recs[i] = newRecorder()
+		}
+		done, followed := make(chan struct{}), make(chan struct{})
+		go func() {
+			s.progress.follow(p, recs, done)
+			close(followed)
+		}()
+		all, took := p.run(ctx, l, epoch, recs)
+		close(done)
+		<-followed
+		holds = append(holds, all.holds...)
+		r.Phases = append(r.Phases, summarize(p, all, took))
+		r.body(s.text, r.Phases[len(r.Phases)-1])
+	}
+	return holds
+}
+
+// warmUp does one cycle, so that connections are there before anything is
+// measured. If it fails, so will the first that counts.
+func warmUp(ctx context.Context, l locker) {
+	ctx, cancel := context.WithTimeout(ctx, introPatience)
+	defer cancel()
+	if lease, err := l.Acquire(ctx, "warm-up"); err == nil {
+		lease.Release(ctx)
+	}
+}
+
+// namespace is what all keys of a run begin with. No other run has the same.
+// On a node in cluster mode the braces keep them in one slot.
+func namespace() string {
+	b := make([]byte, 8)
+	rand.Read(b) // never fails
+	return "redlock-bench:{" + hex.EncodeToString(b) + "}:"
+}
+
+// usable says why a run cannot be made on these nodes.
+func usable(found []survey) error {
+	keys, notAsked := left(found)
+	if len(keys) > 0 {
+		return fmt.Errorf("%s has key %q, which this run did not make: it is not touched, and nothing was run", keys[0].Node, keys[0].Key)
+	}
+	if need := quorum.Majority(len(found)); len(found)-len(notAsked) < need {
+		errs := []error{fmt.Errorf("%d of %d nodes answer, and %d are needed", len(found)-len(notAsked), len(found), need)}
+		for _, s := range notAsked {
+			errs = append(errs, fmt.Errorf("%s: %w", s.url, s.err))
+		}
+		return errors.Join(errs...)
+	}
+	return nil
+}
+
+// report begins the report of a run on the nodes that were found.
+func (s session) report(found []survey) report {
+	r := report{
+		Started: time.Now(), Software: thisSoftware(), Machine: thisMachine(),
+		Settings: reportSettings{
+			Nodes: s.nodes.kind, Workers: s.workers, Cycles: s.cycles, TTLMS: millis(s.ttl),
+			Keys: s.keys, HoldMS: millis(s.hold), Seed: s.seed,
+		},
+	}
+	if s.cycles == 0 {
+		r.Settings.PhaseS = s.length.Seconds()
+	}
+	for _, f := range found {
+		n := reportNode{URL: f.url, Server: f.server}
+		if f.err != nil {
+			n.Error = f.err.Error()
+		}
+		r.Nodes = append(r.Nodes, n)
+	}
+	return r
+}
+
+func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -1,0 +1,52 @@
+package main
+
+// usages are the help texts of the commands.
+var usages = map[string]string{"run": runUsage, "version": versionUsage, "help": helpUsage}
+
+const helpUsage = `Usage: redlock-bench [command] [flags]
+
+  run       measure the quorum lock and check it; what happens without a command
+  version   print versions
+  help      print this, or "redlock-bench help run" for a command's flags
+`
+
+const versionUsage = `Usage: redlock-bench version
+
+Prints the versions of this program, of the library, of go-redis and of Go.
+`
+
+const runUsage = `Usage: redlock-bench [run] [flags]
+
+Runs lock cycles (acquire, release) on a set of nodes: first each worker on
+keys of its own, then all workers fighting for a few. Says how many cycles a
+second were done and how long they took, and judges the run: no two holders of
+a key at once, and nothing left on the nodes.
+
+  -nodes SET   embedded:N   N servers inside this program. They show that it
+                            works, not how fast Redis is. This is the default,
+                            with N = 5.
+               spawn:N      N child processes of redis-server or valkey-server,
+                            whichever is in PATH; REDIS_SERVER names another.
+               URL,URL,...  servers that run already: redis://user:password@host:port/db,
+                            rediss:// for TLS, unix://user:password@/path. What is
+                            special in a password is percent-encoded. All keys
+                            of the run begin with a prefix of its own.
+  -c N         workers (64)
+  -d TIME      how long each of the two phases lasts (5s)
+  -n N         do N cycles in each phase instead
+  -ttl TIME    what the nodes are told (10s). In the second phase it is also how
+               long a worker waits for a key before it counts that as a failure.
+  -keys N      keys that the workers fight for in the second phase (4)
+  -hold TIME   how long they hold one (1ms)
+  -seed N      of the choice of keys and of pauses after failures (1)
+  -json FILE   write the results as JSON too; - means standard output, and the
+               text then goes to standard error
+
+The check keeps some 150 bytes for each cycle until the end.
+
+An interrupt (Ctrl-C) ends the run early: everything is released, printed and
+judged. A second one ends the program at once; keys are then left to their TTL.
+
+Exit status: 0 clean; 1 the check failed, or the run could not be made;
+2 bad flags; 130 interrupted, and clean as far as it went.
+`
