@@ -1,0 +1,74 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/quorumlock/quorumlock/quorum"
+)
+
+// Release gives the lock back: it deletes the lease's key on all nodes, where
+// it is still the lease's. From the moment it is called the lease is not held.
+//
+// nil means that the lease was held until this call and a majority of nodes has
+// deleted it: whoever tries next will find it free. Otherwise the error is an
+// *AttemptError with each node's vote, and it is ErrLost if the lease had been
+// lost before or a majority did not hold it any more, ErrNoQuorum if too few
+// nodes answered: what they hold goes when they can be reached, or with its TTL.
+// A second Release is ErrReleased and sends nothing.
+//
+// Release takes at most Config.NodeTimeout, also when ctx is done: a caller that
+// is cancelled still gives the lock back.
+func (l *Lease) Release(ctx context.Context) error {
+	if l == nil {
+		return errNilLease
+	}
+	return l.release(ErrReleased)
+}
+
+func (l *Lease) release(cause error) error {
+	start := l.locker.clock.Now()
+	left := l.check(start)
+	l.mu.Lock()
+	again := l.released
+	l.released = true
+	l.mu.Unlock()
+	if again {
+		return l.failure("release", start, nil, ErrReleased)
+	}
+	var lost error
+	if !l.end(cause) {
+		lost = l.reason()
+	}
+	if !l.locker.join() {
+		return l.failure("release", start, nil, errors.Join(lost, ErrClosed))
+	}
+	defer l.locker.finish()
+
+	l.mu.Lock()
+	ttl := l.ttl
+	l.mu.Unlock()
+
+	r := newRound(len(l.locker.lanes), Op{Kind: OpRelease, Key: l.locker.prefix(l.key), Token: l.token, TTL: ttl}, start)
+	for i := range r.calls {
+		r.calls[i].of = &l.acquire.calls[i]
+	}
+	r.send(l.locker.lanes)
+	// The next one of this process may go now: the lanes keep the order.
+	l.locker.line.free(l.key, l)
+	l.locker.wait(nil, nil, r)
+	outcome, votes := r.finish(l.locker.lanes)
+
+	var err error
+	switch {
+	case lost != nil:
+		err = l.failure("release", start, votes, lost)
+	case outcome == quorum.Refused:
+		err = l.failure("release", start, votes, fmt.Errorf("%w: a majority of nodes no longer held it", ErrLost))
+	case outcome != quorum.Won:
+		err = l.failure("release", start, votes, ErrNoQuorum)
+	}
+	l.locker.trace.released(l, start.Lower(l.won), left, l.locker.clock.Now().Lower(start), err)
+	return err
+}
