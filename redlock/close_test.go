@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,7 +12,7 @@ import (
 
 func TestCloseReleasesEverythingAndLeavesNothingRunning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		before := runtime.NumGoroutine()
+		before := goroutines()
 		mem, nodes := memNodes(5)
 		l, err := New(nodes, Config{})
 		if err != nil {
@@ -68,7 +67,7 @@ func TestCloseReleasesEverythingAndLeavesNothingRunning(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if n := runtime.NumGoroutine(); n > before {
+		if n := goroutines(); n > before {
 			t.Errorf("%d goroutines, %d before", n, before)
 		}
 		for name, call := range map[string]func() error{

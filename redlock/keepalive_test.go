@@ -121,7 +121,7 @@ func TestRenewalEndsWithItsLeaseAndOnlyWithIt(t *testing.T) {
 			n.set(func(n *memNode) { n.lag = 5 * time.Millisecond })
 		}
 		synctest.Wait()
-		goroutines := runtime.NumGoroutine()
+		before := goroutines()
 		for i := range 500 {
 			lease := acquire(t, l, fmt.Sprint("k", i%3))
 			lease.KeepAlive()
@@ -138,13 +138,13 @@ func TestRenewalEndsWithItsLeaseAndOnlyWithIt(t *testing.T) {
 		}
 		held.Release(t.Context())
 		synctest.Wait()
-		before := mem[0].carried(OpExtend)
+		renewals := mem[0].carried(OpExtend)
 		time.Sleep(2 * time.Second)
-		if mem[0].carried(OpExtend) != before || mem[0].size() != 0 {
-			t.Errorf("%d renewals and %d keys after all was released", mem[0].carried(OpExtend)-before, mem[0].size())
+		if mem[0].carried(OpExtend) != renewals || mem[0].size() != 0 {
+			t.Errorf("%d renewals and %d keys after all was released", mem[0].carried(OpExtend)-renewals, mem[0].size())
 		}
-		if n := runtime.NumGoroutine(); n > goroutines {
-			t.Errorf("%d goroutines, %d before", n, goroutines)
+		if n := goroutines(); n > before {
+			t.Errorf("%d goroutines, %d before", n, before)
 		}
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -32,8 +31,8 @@ func TestHungNodeCostsNothing(t *testing.T) {
 			n.set(func(n *memNode) { n.lag = 10 * time.Millisecond })
 		}
 		const callers = 256
-		// run lets all callers cycle for d, and returns how many goroutines there
-		// were while they did.
+		// run lets all callers cycle for d, and returns how many goroutines the
+		// Locker had while they did.
 		run := func(d time.Duration) int {
 			until := time.Now().Add(d)
 			var wg sync.WaitGroup
@@ -49,7 +48,7 @@ func TestHungNodeCostsNothing(t *testing.T) {
 				})
 			}
 			time.Sleep(d / 2)
-			n := runtime.NumGoroutine()
+			n := goroutines()
 			wg.Wait()
 			return n
 		}
@@ -117,19 +116,21 @@ func TestRestartedNodeIsNotAskedToKill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem, nodes := memNodes(3)
 		l := newLocker(t, nodes, Config{})
-		synctest.Wait()
+		// visit has every node asked, so that each notices what has become of its
+		// connection, and gives it time to make another.
+		visit := func() {
+			l.Inspect(t.Context(), "k")
+			time.Sleep(time.Second)
+			synctest.Wait()
+		}
+		visit()
 		mem[0].restart(false)
-		cycle(t, l, "k") // notices
-		time.Sleep(time.Second)
-		cycle(t, l, "k")
-		synctest.Wait()
-		if len(mem[0].kills) > 0 {
-			t.Errorf("killed %v in the new process", mem[0].kills)
+		visit()
+		if mem[0].open() != 1 || len(mem[0].kills) > 0 {
+			t.Errorf("%d connections, killed %v in the new process", mem[0].open(), mem[0].kills)
 		}
 		mem[1].set(func(n *memNode) { n.mute = 1 }) // a lost connection, the same process
-		cycle(t, l, "k")
-		time.Sleep(time.Second)
-		synctest.Wait()
+		visit()
 		if len(mem[1].kills) != 1 || mem[1].kills[0] != 1 {
 			t.Errorf("killed %v, want the first connection", mem[1].kills)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -404,4 +405,11 @@ func heldOn(mem []*memNode, key string, token Token) int {
 		}
 	}
 	return count
+}
+
+// goroutines counts the goroutines that Lockers have started.
+func goroutines() int {
+	buf := make([]byte, 1<<22)
+	stacks := string(buf[:runtime.Stack(buf, true)])
+	return strings.Count(stacks, "created by golang.org/x/sync/errgroup.") + strings.Count(stacks, "created by context.")
 }
