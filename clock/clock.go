@@ -71,7 +71,8 @@ func (t Instant) IsZero() bool {
 // System is the machine's clock. On Linux it also reads CLOCK_BOOTTIME, so a
 // suspend counts as elapsed time even if the wall clock is stepped back
 // afterwards (more than 10 ms later); elsewhere it rests on the wall clock for
-// that. The zero value is ready to use.
+// that. The zero value is ready to use. Inside a testing/synctest bubble, where
+// the boot clock is real and the other two are not, use a [Skewed] one.
 type System struct{}
 
 // Now implements [Clock].

@@ -8,13 +8,15 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/quorumlock/quorumlock/clock"
 )
 
 func TestCloseReleasesEverythingAndLeavesNothingRunning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before := goroutines()
 		mem, nodes := memNodes(5)
-		l, err := New(nodes, Config{})
+		l, err := New(nodes, Config{Clock: clock.NewSkewed(1)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +91,7 @@ func TestCloseReleasesEverythingAndLeavesNothingRunning(t *testing.T) {
 func TestCloseWaitsForNodesThatAreAwayAndSaysWhatIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem, nodes := memNodes(3)
-		l, err := New(nodes, Config{TTL: 10 * time.Second})
+		l, err := New(nodes, Config{Clock: clock.NewSkewed(1), TTL: 10 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +121,7 @@ func TestCloseWaitsForNodesThatAreAwayAndSaysWhatIsLeft(t *testing.T) {
 func TestCloseSettlesWithANodeThatComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem, nodes := memNodes(3)
-		l, err := New(nodes, Config{TTL: 20 * time.Second})
+		l, err := New(nodes, Config{Clock: clock.NewSkewed(1), TTL: 20 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +145,7 @@ func TestCloseWithoutDeadlineEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				mem, nodes := memNodes(3)
-				l, err := New(nodes, Config{TTL: 10 * time.Second})
+				l, err := New(nodes, Config{Clock: clock.NewSkewed(1), TTL: 10 * time.Second})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -173,7 +175,7 @@ func TestCloseOfALockerThatNeverConnectedIsQuick(t *testing.T) {
 				for _, n := range mem {
 					spoil(n)
 				}
-				l, err := New(nodes, Config{})
+				l, err := New(nodes, Config{Clock: clock.NewSkewed(1)})
 				if err != nil {
 					t.Fatal(err)
 				}
