@@ -102,7 +102,7 @@ func (n *redisNode) Connect(ctx context.Context, limit time.Duration) (Conn, err
 	}
 	c := newRedisConn(n.opts, socket, limit)
 	// go-redis heeds the deadline of a context, but not its cancellation.
-	stop := context.AfterFunc(ctx, func() { c.Close() })
+	stop := context.AfterFunc(ctx, func() { socket.Close() })
 	err = c.identify(ctx)
 	if !stop() {
 		err = errors.Join(context.Cause(ctx), err)
@@ -144,6 +144,8 @@ func newRedisConn(o redis.Options, socket net.Conn, limit time.Duration) *redisC
 // identify learns whom the connection has reached. A node that does not tell,
 // because the user may not ask, is worked with all the same.
 func (c *redisConn) identify(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	pipe := c.conn.Pipeline()
 	id := pipe.ClientID(ctx)
 	info := pipe.Info(ctx, "server")
