@@ -3,8 +3,8 @@
 -- milliseconds.
 -- Returns #KEYS if all hold, else for each key 1 if it holds its token, 0 if
 -- there is none (or one of another type), or what it holds instead.
--- It never creates a key and never shortens one's time; running it twice is the
--- same as once.
+-- It never creates a key and never shortens one's time, unless somebody has taken
+-- its end away; running it twice is the same as once.
 local held = redis.call('MGET', unpack(KEYS))
 local ours = 0
 local answer = {}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"net/url"
 	"strconv"
@@ -94,15 +95,27 @@ func (n *redisNode) String() string {
 
 // Connect implements Node.
 func (n *redisNode) Connect(ctx context.Context, limit time.Duration) (Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, n.opts.DialTimeout)
+	inTime, cancel := context.WithTimeout(ctx, n.opts.DialTimeout)
 	defer cancel()
+	c, err := n.connect(inTime, limit)
+	switch {
+	case err == nil:
+		return c, nil
+	case ctx.Err() == nil && inTime.Err() != nil:
+		// Not wrapped, or a caller would take this deadline for its own.
+		return nil, fmt.Errorf("no connection within %v: %v", n.opts.DialTimeout, err)
+	}
+	return nil, err
+}
+
+func (n *redisNode) connect(ctx context.Context, limit time.Duration) (*redisConn, error) {
 	socket, err := n.dial(ctx)
 	if err != nil {
 		return nil, err
 	}
 	c := newRedisConn(n.opts, socket, limit)
 	// go-redis heeds the deadline of a context, but not its cancellation.
-	stop := context.AfterFunc(ctx, func() { c.Close() })
+	stop := context.AfterFunc(ctx, func() { socket.Close() })
 	err = c.identify(ctx)
 	if !stop() {
 		err = errors.Join(context.Cause(ctx), err)
@@ -144,11 +157,15 @@ func newRedisConn(o redis.Options, socket net.Conn, limit time.Duration) *redisC
 // identify learns whom the connection has reached. A node that does not tell,
 // because the user may not ask, is worked with all the same.
 func (c *redisConn) identify(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	pipe := c.conn.Pipeline()
 	id := pipe.ClientID(ctx)
 	info := pipe.Info(ctx, "server")
 	_, err := pipe.Exec(ctx)
-	if err != nil && !isReply(err) {
+	// A reply that is to neither of these is to the handshake, or to the user's
+	// OnConnect, which has failed.
+	if err != nil && (!isReply(err) || id.Err() == nil && info.Err() == nil) {
 		return err
 	}
 	if redis.HasErrorPrefix(id.Err(), "NOAUTH") {
@@ -177,16 +194,15 @@ func fields(info string) map[string]string {
 	return m
 }
 
-// withoutURL is what is wrong with a URL, without the URL: it may hold a
-// password, and where it is broken even its parts may be one.
+// withoutURL is what is wrong with a URL, by ParseURL's error, without anything
+// that stands in the URL: where a password was not percent-encoded, any part of
+// it may be taken for something else.
 func withoutURL(err error) error {
+	what := "not a URL"
 	var bad *url.Error
-	var number *strconv.NumError
-	switch {
-	case errors.As(err, &bad):
-		return errors.New("not a URL: want redis://user:password@host:port/db, with reserved characters in the password percent-encoded")
-	case errors.As(err, &number):
-		return number.Err
+	if !errors.As(err, &bad) {
+		// "redis: invalid database number: …" and the like.
+		what, _, _ = strings.Cut(strings.TrimPrefix(err.Error(), "redis: "), ":")
 	}
-	return err
+	return fmt.Errorf("%s: want redis://user:password@host:port/db, rediss:// or unix://, with reserved characters in the password percent-encoded", what)
 }

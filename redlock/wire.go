@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 
@@ -34,10 +35,14 @@ func newScript(source string) script {
 
 // redisConn carries flights to a Redis node, each as one pipeline.
 type redisConn struct {
-	client *redis.Client
-	conn   *redis.Conn
 	socket net.Conn
 	peer   Peer
+
+	// mu is held by every call and guards what follows: go-redis bears no Close
+	// while one is running.
+	mu     sync.Mutex
+	client *redis.Client
+	conn   *redis.Conn
 	form   form
 
 	sets  []*setCmd // reused from flight to flight
@@ -66,7 +71,9 @@ func (c *redisConn) Peer() Peer { return c.peer }
 
 // Close implements Conn.
 func (c *redisConn) Close() error {
-	err := c.socket.Close()
+	err := c.socket.Close() // ends the call that is running
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.conn.Close()
 	c.client.Close()
 	return err
@@ -74,6 +81,8 @@ func (c *redisConn) Close() error {
 
 // Kill implements Conn.
 func (c *redisConn) Kill(ctx context.Context, id int64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	err := c.conn.Process(ctx, redis.NewIntCmd(ctx, "client", "kill", "id", id))
 	if isReply(err) {
 		return fmt.Errorf("%w: CLIENT KILL: %w", errors.ErrUnsupported, err)
@@ -83,6 +92,8 @@ func (c *redisConn) Kill(ctx context.Context, id int64) error {
 
 // Send implements Conn.
 func (c *redisConn) Send(ctx context.Context, flight []*Op) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if len(flight) == 0 {
 		return c.conn.Ping(ctx).Err()
 	}
@@ -124,6 +135,9 @@ func (c *redisConn) exec(ctx context.Context, flight []*Op) (again []*Op, err er
 	for _, p := range c.parts {
 		for i, op := range p.ops {
 			op.Reply = p.reply(i, sent)
+			if err != nil && errors.Is(op.Reply.Err, errUnread) {
+				op.Reply.Err = err // why it was not read
+			}
 		}
 		if c.reform(p, sent) && !releases(flight, p.ops[0].Key, p.ops[0].Kind) {
 			again = append(again, p.ops...)
@@ -236,7 +250,11 @@ func (p part) reply(i int, sent form) Reply {
 		case op.Kind == OpInspect && empty:
 			return Reply{Vote: quorum.Denied}
 		case op.Kind == OpInspect && err == nil:
-			return Reply{Vote: quorum.Granted, Holder: Token(val), Remaining: max(0, p.left.Val())}
+			left, err := p.left.Result()
+			if err != nil {
+				return Reply{Vote: quorum.Unknown, Err: err}
+			}
+			return Reply{Vote: quorum.Granted, Holder: Token(val), Remaining: max(0, left)}
 		case empty && !sent.plain, err == nil && sent.plain, err == nil && Token(val) == op.Token:
 			return Reply{Vote: quorum.Granted}
 		case empty || redis.HasErrorPrefix(err, "WRONGTYPE"):

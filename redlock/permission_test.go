@@ -1,0 +1,111 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quorumlock/quorumlock/internal/redisproc"
+	"github.com/quorumlock/quorumlock/quorum"
+)
+
+// needed is every command that a node's user must be permitted, and useful what
+// makes connections that end take less traffic with them.
+var (
+	needed = []string{"+set", "+get", "+mget", "+pttl", "+pexpire", "+del", "+eval", "+evalsha", "+ping"}
+	useful = []string{"+info", "+client|id", "+client|kill"}
+)
+
+// permit makes the user of the lock one who may run these commands on the keys
+// of the lock and nothing else. The rest is denied to everybody but the admin,
+// who is in already.
+func (s *realServer) permit(t testing.TB, commands ...string) {
+	t.Helper()
+	s.options.Username, s.options.Password = "locker", "pw"
+	args := []any{"acl", "setuser", "locker", "reset", "on", ">pw", "~*"}
+	for _, c := range commands {
+		args = append(args, c)
+	}
+	s.do(t, args...)
+	s.do(t, "config", "set", "requirepass", "nobody-knows")
+}
+
+// Of the commands that the documentation lists none can be left out.
+func TestEveryNeededCommandIsNeeded(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, redisproc.Options{})
+	all := slices.Concat(needed, useful)
+	if missed := missing(t, s, all); missed != nil {
+		t.Errorf("more is needed: %v", missed)
+	}
+	if missed := missing(t, s, needed); missed != nil {
+		t.Errorf("more is needed without what is useful: %v", missed)
+	}
+	for _, command := range needed {
+		without := slices.DeleteFunc(slices.Clone(all), func(c string) bool { return c == command })
+		missed := missing(t, s, without)
+		name := strings.TrimPrefix(command, "+")
+		if !slices.ContainsFunc(missed, func(err error) bool {
+			return strings.Contains(err.Error(), "NOPERM") || strings.Contains(err.Error(), "can't run this command")
+		}) {
+			t.Errorf("%s can be left out, or its lack is not told: %v", name, missed)
+		}
+	}
+	for _, command := range useful {
+		if missed := missing(t, s, slices.DeleteFunc(slices.Clone(all), func(c string) bool { return c == command })); missed != nil {
+			t.Errorf("without %s: %v", command, missed)
+		}
+	}
+}
+
+// missing does everything a connection can do as a user who may run these
+// commands, and returns what did not work.
+func missing(t *testing.T, s *realServer, commands []string) (missed []error) {
+	t.Helper()
+	s.permit(t, commands...)
+	ctx, cancel := context.WithTimeout(context.Background(), hang)
+	defer cancel()
+	old, err := s.node().Connect(ctx, hang)
+	if err != nil {
+		return []error{err}
+	}
+	defer old.Close()
+	c, err := s.node().Connect(ctx, hang)
+	if err != nil {
+		return []error{err}
+	}
+	defer c.Close()
+	may := func(command string) bool { return slices.Contains(commands, command) }
+	if p := c.Peer(); (p.ID != 0) != may("+client|id") || (p.RunID != "") != may("+info") {
+		t.Errorf("with %v the peer is %+v", commands, p)
+	}
+	if old.Peer().ID != 0 {
+		if err := c.Kill(ctx, old.Peer().ID); (err == nil) != may("+client|kill") || err != nil && !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("with %v: kill: %v", commands, err)
+		}
+	}
+	s.do(t, "flushall")
+	for range 2 {
+		s.do(t, "script", "flush")
+		for _, flight := range [][]*Op{
+			nil,
+			flightOf(acquireOp("a", "t", time.Minute), acquireOp("b", "t", time.Minute)),
+			flightOf(extendOp("a", "t", time.Hour), extendOp("b", "t", time.Hour), inspectOp("a")),
+			flightOf(extendOp("a", "t", time.Hour), releaseOp("a", "t"), releaseOp("b", "t")),
+		} {
+			if err := c.Send(ctx, flight); err != nil {
+				missed = append(missed, fmt.Errorf("flight: %w", err))
+			}
+			for _, op := range flight {
+				if op.Reply.Vote != quorum.Granted {
+					missed = append(missed, fmt.Errorf("%v: %v: %w", op.Kind, op.Reply.Vote, op.Reply.Err))
+				}
+			}
+		}
+	}
+	return missed
+}
