@@ -2,6 +2,7 @@ package clock
 
 import (
 	"fmt"
+	"math"
 	"sync"
 	"time"
 )
@@ -94,7 +95,9 @@ func (c *Skewed) real(d time.Duration) time.Duration {
 	if c.rate == 1 {
 		return d
 	}
-	return time.Duration(float64(d) / c.rate)
+	// Rounded up: a timer that fired before this clock had counted d would be
+	// set again for what is missing, for ever if that is nothing in real time.
+	return time.Duration(math.Ceil(float64(d) / c.rate))
 }
 
 type skewedTimer struct {
