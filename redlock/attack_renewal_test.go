@@ -164,7 +164,7 @@ func TestKeepAliveIsNotUndoneByAnExtendAtTheSameMoment(t *testing.T) {
 func TestEveryAcceptedTTLCanBeKeptAlive(t *testing.T) {
 	for name, cfg := range map[string]Config{
 		"3ms":       {TTL: 3 * time.Millisecond},
-		"2500µs":    {TTL: 2500 * time.Microsecond},
+		"2700µs":    {TTL: 2700 * time.Microsecond},
 		"drift 0.7": {TTL: time.Second, Drift: clock.Drift{Rate: 0.7}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,25 +10,32 @@ import (
 )
 
 // acquire runs one call of TryAcquire, Acquire or Do: try in it, and what they
-// have in common around it. The lease's context descends from parent.
-func (l *Locker) acquire(ctx, parent context.Context, key string, try tryFunc) (*Lease, error) {
+// have in common around it.
+func (l *Locker) acquire(ctx context.Context, key string, try tryFunc) (*Lease, error) {
 	if err := l.checkKey(key); err != nil {
 		return nil, err
 	}
 	begun := l.clock.Now()
-	lease, failure := l.admit(ctx, parent, key, try, begun)
+	lease, failure := l.admit(ctx, key, try, begun)
 	elapsed := l.clock.Now().Lower(begun)
 	if failure != nil {
 		failure.Op, failure.Key, failure.Elapsed = "acquire", key, elapsed
 		l.trace.acquired(key, nil, elapsed, failure)
 		return nil, failure
 	}
+	handed := false
+	defer func() {
+		if !handed { // the hook has panicked, and nobody has the lease
+			lease.release(ErrReleased)
+		}
+	}()
 	l.trace.acquired(key, lease, elapsed, nil)
+	handed = true
 	return lease, nil
 }
 
 // admit lets a call in, unless there is no use in it.
-func (l *Locker) admit(ctx, parent context.Context, key string, try tryFunc, now clock.Instant) (*Lease, *AttemptError) {
+func (l *Locker) admit(ctx context.Context, key string, try tryFunc, now clock.Instant) (*Lease, *AttemptError) {
 	if !l.begin() {
 		return nil, failed(ErrClosed)
 	}
@@ -36,20 +43,20 @@ func (l *Locker) admit(ctx, parent context.Context, key string, try tryFunc, now
 	if err := l.awaitNodes(ctx); err != nil {
 		return nil, failed(err)
 	}
-	return try(ctx, parent, key, now)
+	return try(ctx, key, now)
 }
 
 // awaitNodes waits until a quorum of nodes has been connected to for the first
 // time, or no quorum could be.
 func (l *Locker) awaitNodes(ctx context.Context) error {
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return ended(ctx)
 	}
 	select {
 	case <-l.ready:
 		return nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return ended(ctx)
 	case <-l.closing:
 		return ErrClosed
 	}
@@ -58,16 +65,16 @@ func (l *Locker) awaitNodes(ctx context.Context) error {
 func failed(causes ...error) *AttemptError { return &AttemptError{causes: causes} }
 
 // tryFunc tries for a key, once or until it succeeds.
-type tryFunc func(ctx, parent context.Context, key string, now clock.Instant) (*Lease, *AttemptError)
+type tryFunc func(ctx context.Context, key string, now clock.Instant) (*Lease, *AttemptError)
 
 // tryOnce is one attempt, out of turn.
-func (l *Locker) tryOnce(ctx, parent context.Context, key string, now clock.Instant) (*Lease, *AttemptError) {
+func (l *Locker) tryOnce(ctx context.Context, key string, now clock.Instant) (*Lease, *AttemptError) {
 	if l.line.held(key, now) {
 		failure := failed(ErrHeld)
 		failure.Local = true
 		return nil, failure
 	}
-	lease, failure := l.attempt(ctx, parent, key)
+	lease, failure := l.attempt(ctx, key)
 	if failure != nil {
 		failure.Attempts = 1
 		return nil, failure
@@ -78,7 +85,7 @@ func (l *Locker) tryOnce(ctx, parent context.Context, key string, now clock.Inst
 }
 
 // tryInTurn stands in line, and then attempts until it succeeds or ctx is done.
-func (l *Locker) tryInTurn(ctx, parent context.Context, key string, now clock.Instant) (*Lease, *AttemptError) {
+func (l *Locker) tryInTurn(ctx context.Context, key string, now clock.Instant) (*Lease, *AttemptError) {
 	if err := l.line.enter(ctx, l.closing, key, now); err != nil {
 		failure := failed(err)
 		if failure.Local = l.line.held(key, l.clock.Now()); failure.Local {
@@ -86,18 +93,19 @@ func (l *Locker) tryInTurn(ctx, parent context.Context, key string, now clock.In
 		}
 		return nil, failure
 	}
-	var before []error // why the attempt before failed
+	var won *Lease
+	defer func() { l.line.leave(key, won) }() // also if Backoff panics
+	var before []error                        // why the attempt before failed
 	for n := 0; ; n++ {
-		lease, failure := l.attempt(ctx, parent, key)
+		lease, failure := l.attempt(ctx, key)
 		if failure == nil {
 			lease.attempts = n + 1
-			l.line.leave(key, lease)
+			won = lease
 			return l.keep(lease)
 		}
 		failure.Attempts = n + 1
 		if err := l.pause(ctx, l.Backoff(n)); err != nil {
-			l.line.leave(key, nil)
-			if errors.Is(failure.causes[0], err) { // it ended the attempt already
+			if failure.cutShort {
 				failure.causes = append(failure.causes, before...)
 			} else {
 				failure.causes = append([]error{err}, failure.causes...)
@@ -124,7 +132,7 @@ func (l *Locker) keep(lease *Lease) (*Lease, *AttemptError) {
 // attempt is one round: ask all nodes, and see whether a quorum grants while
 // some validity is left. A failed one is undone before attempt returns, in the
 // sense that nothing queued later overtakes the undoing.
-func (l *Locker) attempt(ctx, parent context.Context, key string) (*Lease, *AttemptError) {
+func (l *Locker) attempt(ctx context.Context, key string) (*Lease, *AttemptError) {
 	// A fresh token for every attempt: a late release of one that failed must
 	// not delete what the next one wins, nor a late grant be counted for it.
 	token, err := newToken()
@@ -141,14 +149,17 @@ func (l *Locker) attempt(ctx, parent context.Context, key string) (*Lease, *Atte
 	left := validity(l.ttl, now.Upper(start), l.Drift)
 	if outcome == quorum.Won && left > notice(l.ttl) {
 		return &Lease{
-			locker: l, key: key, token: token, won: now, acquire: r, parent: parent,
+			locker: l, key: key, token: token, won: now, acquire: r, parent: context.WithoutCancel(ctx),
 			start: start, span: validity(l.ttl, 0, l.Drift), ttl: l.ttl,
 		}, nil
 	}
 	failure := failed(l.verdict(ctx, outcome))
-	failure.Votes = votes
+	failure.cutShort = outcome == quorum.Short && (ctx.Err() != nil || errors.Is(failure.causes[0], ErrClosed))
+	if failure.Votes = votes; votes == nil {
+		failure.Votes = r.snapshot(l.lanes)
+	}
 	for i, lane := range l.lanes {
-		lane.undo(&r.calls[i])
+		lane.undo(&r.calls[i], l.ttl)
 	}
 	return nil, failure
 }
@@ -161,7 +172,7 @@ func (l *Locker) verdict(ctx context.Context, outcome quorum.Outcome) error {
 	case outcome == quorum.Refused:
 		return ErrHeld
 	case ctx.Err() != nil:
-		return context.Cause(ctx)
+		return ended(ctx)
 	}
 	select {
 	case <-l.closing:
@@ -184,7 +195,7 @@ func (l *Locker) wait(done, stop <-chan struct{}, r *round) {
 // pause waits for d, or returns why not.
 func (l *Locker) pause(ctx context.Context, d time.Duration) error {
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return ended(ctx)
 	}
 	timer := l.clock.NewTimer(max(d, 0))
 	defer timer.Stop()
@@ -194,6 +205,6 @@ func (l *Locker) pause(ctx context.Context, d time.Duration) error {
 	case <-l.closing:
 		return ErrClosed
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return ended(ctx)
 	}
 }

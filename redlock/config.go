@@ -134,11 +134,17 @@ const maxTTLLimit = 365 * 24 * time.Hour
 func (c Config) nodeTimeout(ttl time.Duration) (time.Duration, error) {
 	switch {
 	case c.NodeTimeout == 0:
-		return min(50*time.Millisecond, ttl/5), nil
+		timeout := min(50*time.Millisecond, ttl/5)
+		if validity(ttl, timeout, c.Drift) <= notice(ttl) {
+			return 0, invalid("a TTL of %v leaves no validity once nodes have answered, with an allowance for clock drift of %v: want a longer TTL", ttl, c.Drift.Over(ttl))
+		}
+		return timeout, nil
 	case c.NodeTimeout < 0:
 		return 0, invalid("Config.NodeTimeout is %v: want 0 for the default, or up to a quarter of the TTL, %v", c.NodeTimeout, ttl/4)
 	case c.NodeTimeout > ttl/4:
 		return 0, invalid("Config.NodeTimeout is %v: want at most a quarter of the TTL %v, %v, so that a slow node leaves some validity", c.NodeTimeout, ttl, ttl/4)
+	case validity(ttl, c.NodeTimeout, c.Drift) <= notice(ttl):
+		return 0, invalid("Config.NodeTimeout is %v: with a TTL of %v and an allowance for clock drift of %v, no validity would be left", c.NodeTimeout, ttl, c.Drift.Over(ttl))
 	}
 	return c.NodeTimeout, nil
 }

@@ -45,7 +45,15 @@ func (l *lane) run(ctx context.Context) error {
 // connection makes one connection and uses it until it ends, which is the
 // error, or until there is nothing left to do.
 func (l *lane) connection(ctx context.Context, timer clock.Timer) error {
-	conn, err := l.connect(ctx)
+	ctx, hangUp := context.WithCancel(ctx)
+	defer hangUp()
+	l.mu.Lock()
+	l.hangUp = hangUp
+	l.mu.Unlock()
+	if l.finished() {
+		return nil
+	}
+	conn, err := l.node.Connect(ctx, l.limit)
 	if err != nil {
 		return err
 	}
@@ -70,19 +78,6 @@ func (l *lane) connection(ctx context.Context, timer clock.Timer) error {
 	}
 	l.connected()
 	return l.serve(ctx, conn, timer)
-}
-
-// connect connects, unless the lane is closing and has nothing left to do.
-func (l *lane) connect(ctx context.Context) (Conn, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	l.mu.Lock()
-	l.hangUp = cancel
-	l.mu.Unlock()
-	if l.finished() {
-		cancel()
-	}
-	return l.node.Connect(ctx, l.limit)
 }
 
 // succeed makes sure that nothing sent on the connection before is carried out
@@ -204,7 +199,7 @@ func (l *lane) finished() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.forget(now)
-	return l.closing && len(l.queue) == 0 && len(l.debts) == 0
+	return l.closing && len(l.queue) == l.dead && len(l.debts) == 0 && l.carrying == 0
 }
 
 // leftover says what may be left on the node now that run ends.

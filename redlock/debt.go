@@ -40,7 +40,7 @@ func (l *lane) owe(c *call, now clock.Instant) {
 	case written: // its reply is not ours to read
 		unread = true
 	case answered:
-		if c.of.op.Reply.Vote == quorum.Denied {
+		if c.of.op.Reply.Vote == quorum.Denied || c.of.op.Reply.Nothing {
 			return
 		}
 		unread = c.of.cutOff && c.of.gen == l.gen
@@ -63,7 +63,10 @@ func (l *lane) lingers(acquire *call) bool {
 
 // settle takes the answer to a debt: it is paid when the node has said whether
 // the key was there, and is sent again otherwise. l.mu is held.
-func (l *lane) settle(d *debt, vote quorum.Vote, now clock.Instant) {
+func (l *lane) settle(d *debt, vote quorum.Vote, cutOff bool, now clock.Instant) {
+	if d.unread && !cutOff { // it has been read by now, with all that came before
+		d.unread, d.since = false, l.at(now)
+	}
 	if vote != quorum.Unknown && !d.repeat {
 		return
 	}

@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -73,6 +74,7 @@ type AttemptError struct {
 	Local    bool          // a valid lease of this process holds the key; no node was asked
 	Votes    []Vote        // of the last round, one per node
 	causes   []error
+	cutShort bool // by the end of its context, or of the Locker
 }
 
 // Error names the key, the cause and each node that did not grant.
@@ -107,14 +109,20 @@ func (e *AttemptError) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the causes, for errors.Is and errors.As. The votes' errors
-// are among them, so that errors.As finds a node's own error.
-func (e *AttemptError) Unwrap() []error {
-	causes := e.causes[:len(e.causes):len(e.causes)]
-	for _, v := range e.Votes {
-		if v.Err != nil {
-			causes = append(causes, v.Err)
-		}
+// Unwrap returns the causes, for errors.Is and errors.As. The votes' errors are
+// not among them: that a node timed out is not the end of the caller's context.
+func (e *AttemptError) Unwrap() []error { return e.causes }
+
+// ended is why ctx is done: its error, and its cause if that is another. A cause
+// that is this package's own belongs to the lease whose context it was, and says
+// nothing of the operation that was called with it.
+func ended(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	switch {
+	case errors.Is(cause, err):
+		return cause
+	case errors.Is(cause, ErrLost), errors.Is(cause, ErrReleased), errors.Is(cause, ErrClosed):
+		return fmt.Errorf("%w: %v", err, cause)
 	}
-	return causes
+	return fmt.Errorf("%w: %w", err, cause)
 }

@@ -52,13 +52,12 @@ func (k *keeper) update(l *Lease) { k.set(l, false) }
 
 func (k *keeper) set(l *Lease, isNew bool) {
 	now := k.clock.Now()
-	l.mu.Lock()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	l.mu.Lock() // inside k.mu, so that no older picture comes after a newer one
 	w := watched{start: l.start, span: l.span - notice(l.locker.ttl), renew: l.renewAfter(now)}
 	ended := l.ended != nil
 	l.mu.Unlock()
-
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	if ended || !isNew && l.watched.index == 0 {
 		return
 	}
@@ -190,7 +189,7 @@ func (l *Lease) attend(now clock.Instant) {
 	}
 }
 
-// KeepAlive renews the lease every third of its TTL until it is released or
+// KeepAlive renews the lease when a third of its TTL is used up, until it is released or
 // lost, or Config.MaxHold has passed since it was acquired; then it runs out. A
 // renewal that fails is tried again, in quick succession, as long as the lease
 // is held. KeepAlive returns at once, and may be called again.
@@ -210,7 +209,9 @@ func (l *Lease) renewAfter(now clock.Instant) time.Duration {
 	if !l.kept || l.renewing || l.outlived(now) {
 		return 0
 	}
-	return l.locker.ttl / 3
+	// Two thirds of a TTL before the end, which an Extend may have put far off;
+	// but never at once, however much of a short TTL is the drift's.
+	return max(l.span/3, l.span-2*l.locker.ttl/3)
 }
 
 func (l *Lease) outlived(now clock.Instant) bool {

@@ -13,7 +13,7 @@ import (
 
 var (
 	errStalled = errors.New("has not answered for a while, and is sent nothing more until it does")
-	errNothing = errors.New("nothing to release, its acquire had not been sent")
+	errNothing = errors.New("nothing to release there")
 )
 
 // lane is the one way to a node. All operations of a Locker on that node queue
@@ -38,11 +38,12 @@ type lane struct {
 	state    laneState
 	reason   error         // why it takes no work
 	departed clock.Instant // when the flight in progress was sent; zero if none
+	carrying int           // how many calls it carries
 	debts    []debt
 	gen      int    // number of the last connection
 	haunted  bool   // a former connection could not be killed, and may still act
 	closing  bool   // nothing new will come
-	hangUp   func() // ends an attempt to connect
+	hangUp   func() // cuts the connection, or the attempt to make one
 
 	forgotten    int // debts given up while their acquires may still lie unread
 	forgottenTTL time.Duration
@@ -85,7 +86,7 @@ func (l *lane) submit(c *call, now clock.Instant) error {
 	err := l.refusal(now)
 	var stranded []*call
 	switch {
-	case c.of != nil && l.pull(c.of):
+	case c.of != nil && (l.pull(c.of) || c.of.state == answered && c.of.op.Reply.Nothing):
 		c.state, err = withdrawn, errNothing
 	case err == nil:
 		if l.dead > maxFlight && l.dead > len(l.queue)/2 {
@@ -157,16 +158,18 @@ func (l *lane) pull(c *call) bool {
 	return c.state == withdrawn
 }
 
-// undo sees to it that what the acquire of a failed attempt has set, or may
-// yet set, is released before anything is sent that is queued after this call.
-func (l *lane) undo(acquire *call) {
+// undo sees to it that what an acquire has set, or may yet set, for at most ttl,
+// is released before anything is sent that is queued after this call.
+func (l *lane) undo(acquire *call, ttl time.Duration) {
 	l.mu.Lock()
 	switch {
 	case l.pull(acquire):
 	case acquire.state == written:
 		acquire.undo = true // land sees to it
 	default:
-		l.owe(&call{op: acquire.op, of: acquire}, l.clock.Now())
+		op := acquire.op
+		op.TTL = ttl
+		l.owe(&call{op: op, of: acquire}, l.clock.Now())
 	}
 	l.mu.Unlock()
 	l.rouse()
@@ -210,7 +213,7 @@ func (l *lane) load() []*call {
 	l.queue = l.queue[:rest]
 	l.flight = arrange(l.flight[:0], l.loading)
 	if len(l.flight) > 0 {
-		l.departed = now
+		l.departed, l.carrying = now, len(l.flight)
 	}
 	return l.flight
 }
@@ -220,7 +223,7 @@ func (l *lane) load() []*call {
 func (l *lane) land(flight []*call, err error) {
 	now := l.clock.Now()
 	l.mu.Lock()
-	l.departed = clock.Instant{}
+	l.departed, l.carrying = clock.Instant{}, 0
 	for _, c := range flight {
 		reply := &c.op.Reply
 		if reply.Vote == quorum.Pending {
@@ -229,7 +232,7 @@ func (l *lane) land(flight []*call, err error) {
 		c.state = answered
 		c.cutOff = err != nil && reply.Vote == quorum.Unknown
 		if c.debt != nil {
-			l.settle(c.debt, reply.Vote, now)
+			l.settle(c.debt, reply.Vote, err != nil, now)
 		} else if c.op.Kind == OpRelease && reply.Vote == quorum.Unknown {
 			l.owe(c, now)
 		} else if c.undo {

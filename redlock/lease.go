@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -62,6 +63,19 @@ func (l *Lease) Token() Token {
 	return l.token
 }
 
+// String names the lease, without its token.
+func (l *Lease) String() string {
+	return fmt.Sprintf("lease %s on %q", l.Token().Digest(), l.Key())
+}
+
+// GoString is String.
+func (l *Lease) GoString() string { return l.String() }
+
+// LogValue is the key and the token's digest.
+func (l *Lease) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("key", l.Key()), slog.String("token", l.Token().Digest()))
+}
+
 // Remaining is how long the lease may still be relied on, by the clock of this
 // machine, suspended time counted. 0 means it is not held.
 func (l *Lease) Remaining() time.Duration {
@@ -91,7 +105,7 @@ func (l *Lease) Until() time.Time {
 // Err consults the clock, so it is right even before Done has been closed; the
 // Err of contexts derived from it is not and lags by up to min(TTL/20, 100 ms)
 // after a suspend. It carries the values of the context the lease was acquired
-// with, and not its end, unless the lease came from Do.
+// with, and not its end.
 //
 // A process that is paused notices nothing until it runs again: a check before
 // a write does not protect the write. Only the resource can, by a fence.
@@ -108,19 +122,33 @@ func (l *Lease) Context() context.Context {
 		if l.ended != nil {
 			cancel(l.ended)
 		}
-		l.ctx, l.cancel = leaseContext{ctx, l}, cancel
+		l.ctx, l.cancel = leaseContext{ctx, l, cancel}, cancel
 	}
 	return l.ctx
+}
+
+// within is a context that ends with the lease and with ctx.
+func (l *Lease) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(l.Context(), func() { cancel(l.reason()) })
+	return leaseContext{ctx, l, cancel}, func() {
+		stop()
+		cancel(nil)
+	}
 }
 
 // leaseContext is a context whose Err looks at the clock first.
 type leaseContext struct {
 	context.Context
-	lease *Lease
+	lease  *Lease
+	cancel context.CancelCauseFunc
 }
 
 func (c leaseContext) Err() error {
 	c.lease.check(c.lease.locker.clock.Now())
+	if why := c.lease.reason(); why != nil {
+		c.cancel(why) // whoever was to do so may not have got to it yet
+	}
 	return c.Context.Err()
 }
 
@@ -160,6 +188,9 @@ func (l *Lease) lose(now clock.Instant, why error) {
 	cause := fmt.Errorf("%w: %w", ErrLost, why)
 	if !l.end(cause) {
 		return
+	}
+	for i, lane := range l.locker.lanes { // nobody may ever release it
+		lane.undo(&l.acquire.calls[i], l.ttl)
 	}
 	l.locker.line.free(l.key, l)
 	l.locker.trace.lost(l, now.Lower(l.won), cause)
@@ -216,7 +247,7 @@ func (l *Lease) tryExtend(ctx context.Context, start clock.Instant, ttl time.Dur
 		return 0, l.failure("extend", start, nil, l.reason())
 	}
 	if ctx.Err() != nil {
-		return l.Remaining(), l.failure("extend", start, nil, context.Cause(ctx))
+		return l.Remaining(), l.failure("extend", start, nil, ended(ctx))
 	}
 	l.mu.Lock()
 	l.ttl = max(l.ttl, ttl)
@@ -232,12 +263,12 @@ func (l *Lease) tryExtend(ctx context.Context, start clock.Instant, ttl time.Dur
 	switch outcome {
 	case quorum.Won:
 		if validity(ttl, now.Upper(start), l.locker.Drift) <= 0 {
-			return l.check(now), l.failure("extend", start, votes, ErrTooSlow)
+			return l.check(now), l.failure("extend", start, r.snapshot(l.locker.lanes), ErrTooSlow)
 		}
 		if l.lengthen(start, ttl, now) {
 			return l.check(now), nil
 		}
-		return 0, l.failure("extend", start, votes, l.reason())
+		return 0, l.failure("extend", start, r.snapshot(l.locker.lanes), l.reason())
 	case quorum.Refused:
 		l.lose(now, errors.New("a majority of nodes no longer holds it"))
 		return 0, l.failure("extend", start, votes, l.reason())

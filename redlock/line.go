@@ -43,7 +43,7 @@ func (n *line) enter(ctx context.Context, stop <-chan struct{}, key string, now 
 	case <-turn:
 		return nil
 	case <-ctx.Done():
-		err = context.Cause(ctx)
+		err = ended(ctx)
 	case <-stop:
 		err = ErrClosed
 	}

@@ -71,7 +71,7 @@ func New(nodes []Node, cfg Config) (*Locker, error) {
 	nodeTimeout, _ := cfg.nodeTimeout(cfg.TTL) // validated above
 	times := laneTimes{
 		stall: max(2*nodeTimeout, min(250*time.Millisecond, cfg.TTL/10)),
-		limit: min(cfg.MaxTTL, 5*time.Second),
+		limit: max(min(cfg.MaxTTL, 5*time.Second), 2*nodeTimeout),
 		drift: cfg.Drift,
 	}
 	for i, n := range nodes {
@@ -131,7 +131,7 @@ func (l *Locker) WithTTL(ttl time.Duration) (*Locker, error) {
 // failed attempt leaves nothing behind: what nodes have granted, or may still
 // grant, is released as soon as they can be reached.
 func (l *Locker) TryAcquire(ctx context.Context, key string) (*Lease, error) {
-	return l.acquire(ctx, context.WithoutCancel(ctx), key, l.tryOnce)
+	return l.acquire(ctx, key, l.tryOnce)
 }
 
 // Acquire is TryAcquire until it succeeds or ctx is done. Goroutines of this
@@ -141,19 +141,19 @@ func (l *Locker) TryAcquire(ctx context.Context, key string) (*Lease, error) {
 // When ctx is done the error wraps its cause and why the last attempt failed.
 // Only ErrInvalid and ErrClosed end the wait otherwise.
 func (l *Locker) Acquire(ctx context.Context, key string) (*Lease, error) {
-	return l.acquire(ctx, context.WithoutCancel(ctx), key, l.tryInTurn)
+	return l.acquire(ctx, key, l.tryInTurn)
 }
 
 // Do acquires key as Acquire does, runs fn while it renews the lease, and
 // releases it. fn's context ends when the lease does, with the cause, and when
-// ctx does; Do always waits for fn. If the lease is lost, or cannot be released,
+// ctx does; Do always waits for fn, and holds the lock until fn has returned. If the lease is lost, or cannot be released,
 // the error is fn's joined with that: fn may have run partly without the lock.
 // If fn panics or calls runtime.Goexit, the lease is released first.
 func (l *Locker) Do(ctx context.Context, key string, fn func(ctx context.Context, lease *Lease) error) (err error) {
 	if fn == nil {
 		return invalid("fn is nil: want what to do under the lock")
 	}
-	lease, err := l.acquire(ctx, ctx, key, l.tryInTurn)
+	lease, err := l.acquire(ctx, key, l.tryInTurn)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,9 @@ func (l *Locker) Do(ctx context.Context, key string, fn func(ctx context.Context
 		}
 		err = errors.Join(err, released)
 	}()
-	return fn(lease.Context(), lease)
+	work, cancel := lease.within(ctx)
+	defer cancel()
+	return fn(work, lease)
 }
 
 // Close ends the Locker. New operations get ErrClosed, waiting ones return it;

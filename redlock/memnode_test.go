@@ -229,7 +229,7 @@ func (n *memNode) carryOut(f *memFlight) {
 func (n *memNode) apply(op *Op) {
 	n.log = append(n.log, *op)
 	if n.fail != nil {
-		op.Reply = Reply{Vote: quorum.Unknown, Err: n.fail}
+		op.Reply = Reply{Vote: quorum.Unknown, Err: n.fail, Nothing: true}
 		return
 	}
 	now := time.Now()

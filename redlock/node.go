@@ -114,4 +114,7 @@ type Reply struct {
 	Remaining time.Duration
 	// Err is why the vote is Unknown.
 	Err error
+	// Nothing is for a vote that is Unknown because the node has refused the
+	// operation and has certainly not carried it out.
+	Nothing bool
 }

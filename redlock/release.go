@@ -63,7 +63,7 @@ func (l *Lease) release(cause error) error {
 	var err error
 	switch {
 	case lost != nil:
-		err = l.failure("release", start, votes, lost)
+		err = l.failure("release", start, r.snapshot(l.locker.lanes), lost)
 	case outcome == quorum.Refused:
 		err = l.failure("release", start, votes, fmt.Errorf("%w: a majority of nodes no longer held it", ErrLost))
 	case outcome != quorum.Won:

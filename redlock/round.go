@@ -154,6 +154,13 @@ func (r *round) result(lanes []*lane) (quorum.Outcome, []Vote) {
 	return r.ballot.Outcome(), r.votes(lanes)
 }
 
+// snapshot lists what each node has said by now.
+func (r *round) snapshot(lanes []*lane) []Vote {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.votes(lanes)
+}
+
 // votes lists what each node has said so far. r.mu is held.
 func (r *round) votes(lanes []*lane) []Vote {
 	votes := make([]Vote, len(r.calls))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
@@ -54,6 +55,7 @@ type form struct {
 	plain  bool // before Redis 7, SET refuses NX together with GET
 	perKey bool // a member of a cluster takes only keys of one slot in a script
 	whole  bool // scripts go in full: the node has lost them
+	single bool // each key has a script call of its own, for this once
 }
 
 // part is one command of a pipeline, two for OpInspect, and what it carries.
@@ -98,10 +100,10 @@ func (c *redisConn) Send(ctx context.Context, flight []*Op) error {
 		return c.conn.Ping(ctx).Err()
 	}
 	again, err := c.exec(ctx, flight)
-	for tries := 0; err == nil && len(again) > 0 && tries < 2; tries++ {
+	for tries := 0; err == nil && len(again) > 0 && tries < 3; tries++ {
 		again, err = c.exec(ctx, again)
 	}
-	c.form.whole = false
+	c.form.whole, c.form.single = false, false
 	return err
 }
 
@@ -122,7 +124,7 @@ func (c *redisConn) exec(ctx context.Context, flight []*Op) (again []*Op, err er
 			p.cmd = pipe.Get(ctx, op.Key)
 			p.left = pipe.PTTL(ctx, op.Key)
 		default:
-			if !sent.perKey {
+			if !sent.perKey && !sent.single {
 				p.ops = sameKind(flight[i:])
 			}
 			p.cmd = c.script(ctx, p.ops)
@@ -135,6 +137,7 @@ func (c *redisConn) exec(ctx context.Context, flight []*Op) (again []*Op, err er
 	for _, p := range c.parts {
 		for i, op := range p.ops {
 			op.Reply = p.reply(i, sent)
+			op.Reply.Err = withoutTokens(op.Reply.Err, p.ops)
 			if err != nil && errors.Is(op.Reply.Err, errUnread) {
 				op.Reply.Err = err // why it was not read
 			}
@@ -165,6 +168,8 @@ func (c *redisConn) reform(p part, sent form) bool {
 		c.form.whole = true
 	case kind != OpAcquire && !sent.perKey && redis.HasErrorPrefix(err, "CROSSSLOT"):
 		c.form.perKey = true
+	case len(p.ops) > 1 && redis.HasErrorPrefix(err, "NOPERM"):
+		c.form.single = true // it may be about one of the keys
 	default:
 		return false
 	}
@@ -262,7 +267,7 @@ func (p part) reply(i int, sent form) Reply {
 		case err == nil:
 			return Reply{Vote: quorum.Denied, Holder: Token(val)}
 		}
-		return Reply{Vote: quorum.Unknown, Err: err}
+		return Reply{Vote: quorum.Unknown, Err: err, Nothing: isReply(err)}
 	case *redis.Cmd:
 		val, err := cmd.Result()
 		if err != nil {
@@ -287,6 +292,23 @@ func (p part) reply(i int, sent form) Reply {
 		return Reply{Vote: quorum.Unknown, Err: fmt.Errorf("the %s script answered %T", op.Kind, val)}
 	}
 	return Reply{Vote: quorum.Unknown, Err: errUnread}
+}
+
+// withoutTokens is err without the tokens of ops, which some servers repeat.
+func withoutTokens(err error, ops []*Op) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	for _, op := range ops {
+		if len(op.Token) > 8 { // no word of a server's
+			text = strings.ReplaceAll(text, string(op.Token), op.Token.Digest())
+		}
+	}
+	if text == err.Error() {
+		return err
+	}
+	return errors.New(text)
 }
 
 // isReply reports whether err came from the node as an answer to a command.
