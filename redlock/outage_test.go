@@ -76,7 +76,7 @@ func TestMinorityInTroubleCostsNothing(t *testing.T) {
 					if known {
 						begin()
 					}
-					until := time.Now().Add(10 * time.Second)
+					until := time.Now().Add(7 * time.Second)
 					for i := 0; time.Now().Before(until); i++ {
 						start := time.Now()
 						cycle(t, l, fmt.Sprint("k", i%7))
@@ -226,7 +226,7 @@ func TestErrorRepliesCountAsNoAnswer(t *testing.T) {
 					for _, s := range servers[:2] {
 						s.Reply(command, text)
 					}
-					for i := range 20 {
+					for i := range 8 {
 						start := time.Now()
 						lease := acquire(t, l, fmt.Sprint("minority", i))
 						if err := lease.Extend(t.Context(), 20*time.Second); err != nil {

@@ -59,7 +59,7 @@ func TestNoPhantomOfALateRequest(t *testing.T) {
 				synctest.Wait()
 				draw := rand.New(rand.NewPCG(3, 4))
 				phantoms := 0
-				for i := range 100 {
+				for i := range 60 {
 					var keys []string
 					delay := time.Duration(draw.IntN(8000)) * time.Millisecond
 					hang := time.Duration(draw.IntN(7000)) * time.Millisecond

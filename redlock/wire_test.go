@@ -135,7 +135,7 @@ func TestFlightsAreAnsweredLikeANodes(t *testing.T) {
 				model := newMemNode(0)
 				draw := rand.New(rand.NewPCG(1, 2))
 				sizes := []int{1, 1, 2, 3, 40, maxFlight}
-				for n := range 300 {
+				for n := range 150 {
 					flight := randomFlight(draw, sizes[draw.IntN(len(sizes))])
 					want := make([]Op, len(flight))
 					for i, op := range flight {
