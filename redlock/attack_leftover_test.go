@@ -71,6 +71,7 @@ func TestCloseReleasesWhatALostLeaseHasLeft(t *testing.T) {
 			mem, nodes := memNodes(5)
 			l := newLocker(t, nodes, Config{TTL: 30 * time.Second})
 			lease := acquire(t, l, "k")
+			synctest.Wait()
 			vanish(mem[:3])
 			if err := lease.Extend(t.Context(), 20*time.Second); !errors.Is(err, ErrLost) {
 				t.Fatal(err)

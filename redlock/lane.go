@@ -56,6 +56,7 @@ type lane struct {
 }
 
 type laneTimes struct {
+	late  time.Duration // a flight older than this has been given up by those it was for
 	stall time.Duration // a flight older than this stalls the lane
 	limit time.Duration // a flight older than this ends the connection
 	drift clock.Drift
@@ -86,7 +87,7 @@ func (l *lane) submit(c *call, now clock.Instant) error {
 	err := l.refusal(now)
 	var stranded []*call
 	switch {
-	case c.of != nil && (l.pull(c.of) || c.of.state == answered && c.of.op.Reply.Nothing):
+	case c.of != nil && l.nothing(c.of, now):
 		c.state, err = withdrawn, errNothing
 	case err == nil:
 		if l.dead > maxFlight && l.dead > len(l.queue)/2 {
@@ -106,6 +107,18 @@ func (l *lane) submit(c *call, now clock.Instant) error {
 	answerUnsent(stranded, err, now)
 	l.rouse()
 	return err
+}
+
+// nothing reports whether there is nothing to release on the node: its acquire
+// was refused, or never left the queue. It is taken back now if the lane is late;
+// otherwise both are about to be sent, together, and the node's answer to the
+// release is worth more than what it costs. l.mu is held.
+func (l *lane) nothing(acquire *call, now clock.Instant) bool {
+	if acquire.state == answered {
+		return acquire.op.Reply.Nothing
+	}
+	late := l.state != open || !l.departed.IsZero() && now.Lower(l.departed) > l.late
+	return acquire.state == withdrawn || late && l.pull(acquire)
 }
 
 // refusal is why no work is taken at the moment, or nil. l.mu is held.

@@ -272,7 +272,7 @@ func TestNothingIsSentLate(t *testing.T) {
 		synctest.Wait()
 		resume := mem[0].stop()
 		go l.Inspect(context.Background(), "fills the connection")
-		synctest.Wait()
+		time.Sleep(60 * time.Millisecond)
 		for i := range 100 {
 			cycle(t, l, fmt.Sprint(i))
 		}

@@ -70,6 +70,7 @@ func New(nodes []Node, cfg Config) (*Locker, error) {
 	c.timers.New = func() any { return c.clock.NewTimer(time.Hour) }
 	nodeTimeout, _ := cfg.nodeTimeout(cfg.TTL) // validated above
 	times := laneTimes{
+		late:  nodeTimeout,
 		stall: max(2*nodeTimeout, min(250*time.Millisecond, cfg.TTL/10)),
 		limit: max(min(cfg.MaxTTL, 5*time.Second), 2*nodeTimeout),
 		drift: cfg.Drift,
