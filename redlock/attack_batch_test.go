@@ -78,33 +78,6 @@ func TestAKeyThatIsNotPermittedDoesNotSpoilOthers(t *testing.T) {
 	}
 }
 
-// Releases of one key may share a flight: they compare tokens, so their order is
-// nothing. A lane that owes many takes new work on the key all the same.
-func TestALaneThatOwesManyReleasesOfOneKeyTakesNewWorkOnIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		mem, nodes := memNodes(3)
-		for _, n := range mem {
-			n.lag = 5 * time.Millisecond
-		}
-		l := newLocker(t, nodes, Config{})
-		synctest.Wait()
-		mem[0].set(func(n *memNode) { n.fail = errors.New("LOADING Redis is loading the dataset in memory") })
-		for until := time.Now().Add(5 * time.Second); time.Now().Before(until); {
-			cycle(t, l, "hot")
-		}
-		mem[0].set(func(n *memNode) { n.fail = nil })
-		time.Sleep(100 * time.Millisecond)
-		mem[1].stop() // one of three is down, two are well
-		lane := l.lanes[0]
-		lane.mu.Lock()
-		debts := len(lane.debts)
-		lane.mu.Unlock()
-		if _, err := l.TryAcquire(t.Context(), "hot"); err != nil {
-			t.Errorf("with %d debts on the lane of a node that is well: %v", debts, err)
-		}
-	})
-}
-
 // The error of an operation that asked nodes has each node's vote, also if a
 // quorum granted.
 func TestEveryErrorHasEachNodesVote(t *testing.T) {

@@ -180,3 +180,23 @@ func TestANodeThatRefusesEveryCommandCostsNothing(t *testing.T) {
 		}
 	})
 }
+
+// A release needs two of three nodes that are well. That the acquire of one of
+// them was still in its queue, and has been taken back, leaves the key as free
+// there as a deletion does.
+func TestReleaseSucceedsWithOneBadNodeAndOneThatWasNotReachedYet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem, nodes := memNodes(3)
+		l := newLocker(t, nodes, Config{})
+		synctest.Wait()
+		mem[2].set(func(n *memNode) { n.lag = 40 * time.Millisecond })
+		other := acquire(t, l, "other") // n3's lane is busy for 40 ms
+		synctest.Wait()
+		lease := acquire(t, l, "k")
+		mem[0].stop()
+		if err := lease.Release(t.Context()); err != nil {
+			t.Errorf("two of three nodes are well: %v", err)
+		}
+		other.Release(t.Context())
+	})
+}

@@ -3,6 +3,7 @@ package redlock
 import (
 	"context"
 	"errors"
+	"reflect"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -218,6 +219,75 @@ func TestAnAnswerWithinNodeTimeoutCounts(t *testing.T) {
 		time.AfterFunc(6*time.Second, mem[0].stop())
 		if _, err := l.TryAcquire(t.Context(), "k"); err != nil {
 			t.Errorf("the answer came after 6 of 7 s: %v", err)
+		}
+	})
+}
+
+// A short TTL, used once, does not have the keeper look at everything every
+// millisecond from then on.
+func TestAShortTTLOnceDoesNotKeepTheKeeperBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, nodes := memNodes(3)
+		c := &countingClock{Clock: clock.NewSkewed(1)}
+		l := newLocker(t, nodes, Config{TTL: 30 * time.Second, Clock: c})
+		short, err := l.WithTTL(20 * time.Millisecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		acquire(t, l, "long")
+		acquire(t, short, "short").Release(t.Context())
+		time.Sleep(time.Second)
+		before := c.reads.Load()
+		time.Sleep(time.Second)
+		if n := c.reads.Load() - before; n > 100 {
+			t.Errorf("%d wake-ups in a second for one lease of 30 s", n)
+		}
+	})
+}
+
+// A view has the NodeTimeout that goes with its own TTL, also when several
+// callers share the lane.
+func TestAViewWaitsItsOwnNodeTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem, nodes := memNodes(3)
+		l := newLocker(t, nodes, Config{TTL: 25 * time.Millisecond})
+		long, err := l.WithTTL(10 * time.Second) // NodeTimeout 50 ms
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		for _, n := range mem {
+			n.set(func(n *memNode) { n.lag = 20 * time.Millisecond })
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() { cycle(t, long, "a") })
+		time.Sleep(15 * time.Millisecond)
+		cycle(t, long, "b")
+		wg.Wait()
+	})
+}
+
+// What New was given is settled: a Locker has no fields to set from outside.
+func TestALockerHasNoFieldsToSet(t *testing.T) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Locker]()) {
+		if f.IsExported() {
+			t.Errorf("locker.%s can be read and set from any package", f.Name)
+		}
+	}
+}
+
+// A timer of a clock that runs fast takes time all the same: one that fired too
+// early would be set again for the rest, for ever.
+func TestATimerOfAFastClockTakesTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clock.NewSkewed(1.003)
+		began := time.Now()
+		timer := c.NewTimer(time.Nanosecond)
+		<-timer.C()
+		timer.Reset(time.Nanosecond)
+		<-timer.C()
+		if took := time.Since(began); took != 2*time.Nanosecond {
+			t.Errorf("took %v", took)
 		}
 	})
 }

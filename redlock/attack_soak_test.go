@@ -25,7 +25,7 @@ var (
 // soakTTL and soakMaxTTL are what the lockers of a soak use.
 const (
 	soakTTL    = 600 * time.Millisecond
-	soakMaxTTL = 2 * time.Second
+	soakMaxTTL = 6 * time.Second
 )
 
 // TestSoakHoldsNoKeyTwiceAndLeavesNothing runs several lockers at random on
@@ -53,6 +53,7 @@ type soak struct {
 	wins   int
 	fails  map[string]int
 	faults map[string]int
+	resume []func() // per node: ends its stop; nil if it is not stopped
 }
 
 // held is a lease that was won, as its judge knows it.
@@ -69,6 +70,7 @@ func newSoak(t *testing.T, seed uint64) *soak {
 	n := []int{1, 2, 3, 3, 4, 5, 5, 5}[s.rng.IntN(8)]
 	s.mem, s.nodes = memNodes(n)
 	s.wiped = make([]time.Time, n)
+	s.resume = make([]func(), n)
 	for _, m := range s.mem {
 		m.lag = 200 * time.Microsecond
 		m.noKill = s.rng.IntN(6) == 0
@@ -90,7 +92,7 @@ func (s *soak) run() {
 		}
 		lockers = append(lockers, l)
 	}
-	end := time.Now().Add(12 * time.Second)
+	end := time.Now().Add(25 * time.Second)
 	var wg sync.WaitGroup
 	for c, l := range lockers {
 		for w := range workers {
@@ -118,10 +120,19 @@ func (s *soak) run() {
 	})
 	wg.Wait()
 
-	for _, m := range s.mem { // every fault ends by itself within this
-		m.set(func(n *memNode) { n.mute = 0 })
+	for i, m := range s.mem { // all is well again
+		s.goOn(i)
+		m.set(func(n *memNode) {
+			n.mute, n.fail, n.refuse, n.silent, n.lag, n.late = 0, nil, nil, false, 200*time.Microsecond, 0
+		})
 	}
-	time.Sleep(soakMaxTTL + 3*time.Second)
+	// A second for a dial that hangs, one for a release that is repeated.
+	time.Sleep(3 * time.Second)
+	for _, m := range s.mem {
+		if m.size() != 0 {
+			s.t.Errorf("%s (no kill %v, shy %v) keeps %d keys though all were released", m, m.noKill, m.shyPeer, m.size())
+		}
+	}
 	for _, l := range lockers {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		if err := l.Close(ctx); err != nil {
@@ -177,7 +188,7 @@ func (s *soak) act(l *Locker, rng *rand.Rand) {
 	if rng.IntN(10) == 0 {
 		var view *Locker
 		var err error
-		if view, err = l.WithTTL(time.Duration(50+rng.IntN(1900)) * time.Millisecond); err != nil {
+		if view, err = l.WithTTL(time.Duration(50+rng.IntN(5900)) * time.Millisecond); err != nil {
 			s.t.Error(err)
 			return
 		}
@@ -221,7 +232,7 @@ func (s *soak) act(l *Locker, rng *rand.Rand) {
 		time.Sleep(time.Duration(rng.IntN(120)) * time.Millisecond)
 		ttl := l.ttl
 		if !kept {
-			ttl = time.Duration(10+rng.IntN(1990)) * time.Millisecond
+			ttl = time.Duration(10+rng.IntN(3000)) * time.Millisecond
 		}
 		ectx, cancel := context.WithTimeout(context.Background(), time.Duration(rng.IntN(60))*time.Millisecond)
 		s.bounded("Extend", 60*time.Millisecond, func() { err = lease.Extend(ectx, ttl) })
@@ -231,8 +242,11 @@ func (s *soak) act(l *Locker, rng *rand.Rand) {
 			s.t.Error("Extend said lost, and the lease is held")
 		}
 	}
-	if rng.IntN(5) == 0 {
-		time.Sleep(time.Duration(rng.IntN(900)) * time.Millisecond)
+	if rng.IntN(8) == 0 && !kept { // until it runs out, to the end
+		for left := lease.Remaining(); left > 0; left = lease.Remaining() {
+			s.judge()
+			time.Sleep(left/2 + 50*time.Microsecond)
+		}
 	}
 	s.bounded("Release", 0, func() { err = lease.Release(ctx) })
 	s.failed(err)
@@ -311,6 +325,16 @@ func (s *soak) judge() {
 	}
 }
 
+// goOn ends a node's stop.
+func (s *soak) goOn(i int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.resume[i] != nil {
+		s.resume[i]()
+		s.resume[i] = nil
+	}
+}
+
 // fault breaks one node, for a while.
 func (s *soak) fault(rng *rand.Rand) {
 	i := rng.IntN(len(s.mem))
@@ -324,12 +348,16 @@ func (s *soak) fault(rng *rand.Rand) {
 	switch rng.IntN(9) {
 	case 0:
 		name = "stop"
-		m.mu.Lock()
-		stopped := m.resume != nil
-		m.mu.Unlock()
-		if !stopped {
-			time.AfterFunc(span*4, m.stop())
+		span *= 4
+		if rng.IntN(3) == 0 {
+			span = 5*time.Second + span/2 // the connection is given up meanwhile
 		}
+		s.mu.Lock()
+		if s.resume[i] == nil {
+			s.resume[i] = m.stop()
+			time.AfterFunc(span, func() { s.goOn(i) })
+		}
+		s.mu.Unlock()
 	case 1:
 		name = "restart"
 		m.restart(true)
