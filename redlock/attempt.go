@@ -12,7 +12,7 @@ import (
 // acquire runs one call of TryAcquire, Acquire or Do: try in it, and what they
 // have in common around it.
 func (l *Locker) acquire(ctx context.Context, key string, try tryFunc) (*Lease, error) {
-	if err := l.checkKey(key); err != nil {
+	if err := l.cfg.checkKey(key); err != nil {
 		return nil, err
 	}
 	begun := l.clock.Now()
@@ -104,7 +104,7 @@ func (l *Locker) tryInTurn(ctx context.Context, key string, now clock.Instant) (
 			return l.keep(lease)
 		}
 		failure.Attempts = n + 1
-		if err := l.pause(ctx, l.Backoff(n)); err != nil {
+		if err := l.pause(ctx, l.cfg.Backoff(n)); err != nil {
 			if failure.cutShort {
 				failure.causes = append(failure.causes, before...)
 			} else {
@@ -146,11 +146,11 @@ func (l *Locker) attempt(ctx context.Context, key string) (*Lease, *AttemptError
 	outcome, votes := r.finish(l.lanes)
 
 	now := l.clock.Now() // after the last thing that must succeed
-	left := validity(l.ttl, now.Upper(start), l.Drift)
+	left := validity(l.ttl, now.Upper(start), l.cfg.Drift)
 	if outcome == quorum.Won && left > notice(l.ttl) {
 		return &Lease{
 			locker: l, key: key, token: token, won: now, acquire: r, parent: context.WithoutCancel(ctx),
-			start: start, span: validity(l.ttl, 0, l.Drift), ttl: l.ttl,
+			start: start, span: validity(l.ttl, 0, l.cfg.Drift), ttl: l.ttl,
 		}, nil
 	}
 	failure := failed(l.verdict(ctx, outcome))

@@ -28,7 +28,7 @@ type Inspection struct {
 // Config.NodeTimeout. If those that did not answer could change the result, the
 // error is ErrNoQuorum, and the Inspection says what is known.
 func (l *Locker) Inspect(ctx context.Context, key string) (*Inspection, error) {
-	if err := l.checkKey(key); err != nil {
+	if err := l.cfg.checkKey(key); err != nil {
 		return nil, err
 	}
 	begun := l.clock.Now()

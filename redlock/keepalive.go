@@ -61,7 +61,7 @@ func (k *keeper) set(l *Lease, isNew bool) {
 	if ended || !isNew && l.watched.index == 0 {
 		return
 	}
-	k.tick = min(k.tick, max(time.Millisecond, l.locker.ttl/20))
+	k.tick = min(k.tick, l.tick())
 	w.index = l.watched.index
 	l.watched = w
 	k.plan(l, now)
@@ -74,6 +74,9 @@ func (k *keeper) set(l *Lease, isNew bool) {
 		k.rouse()
 	}
 }
+
+// tick is how late the end of the lease may be noticed after a suspend.
+func (l *Lease) tick() time.Duration { return max(time.Millisecond, l.locker.ttl/20) }
 
 // plan works out when a lease is due: validity is counted by the upper reading,
 // sleeping by the lower one. k.mu is held.
@@ -153,8 +156,10 @@ func (k *keeper) look(now clock.Instant) (due []*Lease, wait time.Duration, endi
 	}
 	at := now.Lower(k.born)
 	if at >= k.plans {
+		k.tick = maxTick
 		for _, l := range k.due {
 			k.plan(l, now)
+			k.tick = min(k.tick, l.tick())
 		}
 		heap.Init(&k.due)
 		k.plans = at + k.tick
@@ -215,7 +220,7 @@ func (l *Lease) renewAfter(now clock.Instant) time.Duration {
 }
 
 func (l *Lease) outlived(now clock.Instant) bool {
-	return l.locker.MaxHold > 0 && now.Upper(l.won) >= l.locker.MaxHold
+	return l.locker.cfg.MaxHold > 0 && now.Upper(l.won) >= l.locker.cfg.MaxHold
 }
 
 // renew extends the lease, trying again until it succeeds or the lease ends.

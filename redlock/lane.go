@@ -12,8 +12,9 @@ import (
 )
 
 var (
-	errStalled = errors.New("has not answered for a while, and is sent nothing more until it does")
-	errNothing = errors.New("nothing to release there")
+	errStalled   = errors.New("has not answered for a while, and is sent nothing more until it does")
+	errNothing   = errors.New("its acquire was taken back")
+	errNeverHeld = errors.New("it never held the key")
 )
 
 // lane is the one way to a node. All operations of a Locker on that node queue
@@ -24,13 +25,13 @@ var (
 // connected, or whose flight is overdue, answers Unsent at once; releases that
 // it cannot send then become its debts.
 type lane struct {
-	node  Node
-	clock clock.Clock
-	laneTimes
-	changed func(NodeEvent)
-	met     func(up bool) // told once: the first connection was made, or failed
-	born    clock.Instant
-	wake    chan struct{} // capacity 1: there may be something to do
+	node      Node
+	clock     clock.Clock
+	laneTimes // late and stall are guarded by mu
+	changed   func(NodeEvent)
+	met       func(up bool) // told once: the first connection was made, or failed
+	born      clock.Instant
+	wake      chan struct{} // capacity 1: there may be something to do
 
 	mu       sync.Mutex // guards what follows
 	queue    []*call
@@ -80,6 +81,14 @@ func newLane(n Node, c clock.Clock, t laneTimes) *lane {
 	}
 }
 
+// expect makes the lane bear with nodes that take up to nodeTimeout to answer.
+func (l *lane) expect(nodeTimeout time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.late = max(l.late, nodeTimeout)
+	l.stall = max(l.stall, 2*nodeTimeout)
+}
+
 // submit queues a call. If the lane takes no work it returns why, and the call
 // will never be sent.
 func (l *lane) submit(c *call, now clock.Instant) error {
@@ -87,7 +96,9 @@ func (l *lane) submit(c *call, now clock.Instant) error {
 	err := l.refusal(now)
 	var stranded []*call
 	switch {
-	case c.of != nil && l.nothing(c.of, now):
+	case c.of != nil && (c.of.state == withdrawn || c.of.state == answered && c.of.op.Reply.Nothing):
+		c.state, err = withdrawn, errNeverHeld
+	case c.of != nil && l.isLate(now) && l.pull(c.of):
 		c.state, err = withdrawn, errNothing
 	case err == nil:
 		if l.dead > maxFlight && l.dead > len(l.queue)/2 {
@@ -109,16 +120,12 @@ func (l *lane) submit(c *call, now clock.Instant) error {
 	return err
 }
 
-// nothing reports whether there is nothing to release on the node: its acquire
-// was refused, or never left the queue. It is taken back now if the lane is late;
-// otherwise both are about to be sent, together, and the node's answer to the
-// release is worth more than what it costs. l.mu is held.
-func (l *lane) nothing(acquire *call, now clock.Instant) bool {
-	if acquire.state == answered {
-		return acquire.op.Reply.Nothing
-	}
-	late := l.state != open || !l.departed.IsZero() && now.Lower(l.departed) > l.late
-	return acquire.state == withdrawn || late && l.pull(acquire)
+// isLate reports whether what is queued now would be sent late. An acquire whose
+// release comes before it was sent is then taken back; otherwise both are about to
+// be sent, together, and the node's answer to the release is worth more than what
+// it costs. l.mu is held.
+func (l *lane) isLate(now clock.Instant) bool {
+	return l.state != open || !l.departed.IsZero() && now.Lower(l.departed) > l.late
 }
 
 // refusal is why no work is taken at the moment, or nil. l.mu is held.

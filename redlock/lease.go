@@ -225,7 +225,7 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	if l == nil {
 		return errNilLease
 	}
-	if err := l.locker.checkTTL("ttl", ttl); err != nil {
+	if err := l.locker.cfg.checkTTL("ttl", ttl); err != nil {
 		return err
 	}
 	if !l.locker.join() {
@@ -262,7 +262,7 @@ func (l *Lease) tryExtend(ctx context.Context, start clock.Instant, ttl time.Dur
 	now := l.locker.clock.Now()
 	switch outcome {
 	case quorum.Won:
-		if validity(ttl, now.Upper(start), l.locker.Drift) <= 0 {
+		if validity(ttl, now.Upper(start), l.locker.cfg.Drift) <= 0 {
 			return l.check(now), l.failure("extend", start, r.snapshot(l.locker.lanes), ErrTooSlow)
 		}
 		if l.lengthen(start, ttl, now) {
@@ -283,7 +283,7 @@ func (l *Lease) tryExtend(ctx context.Context, start clock.Instant, ttl time.Dur
 // lengthen moves the end of the validity to ttl from start, less the drift,
 // if that is later, and reports false if the lease has ended.
 func (l *Lease) lengthen(start clock.Instant, ttl time.Duration, now clock.Instant) bool {
-	span := validity(ttl, 0, l.locker.Drift)
+	span := validity(ttl, 0, l.locker.cfg.Drift)
 	l.mu.Lock()
 	held := l.ended == nil && l.left(now) > notice(l.locker.ttl)
 	if held && span-now.Upper(start) > l.left(now) {

@@ -23,7 +23,7 @@ type Locker struct {
 
 // core is what all views of a Locker share.
 type core struct {
-	Config
+	cfg    Config
 	clock  clock.Clock
 	trace  *Trace
 	lanes  []*lane
@@ -56,7 +56,7 @@ func New(nodes []Node, cfg Config) (*Locker, error) {
 	// The Locker's own life: it ends with Close, not with any caller's context.
 	ctx, cut := context.WithCancelCause(context.Background())
 	c := &core{
-		Config:   cfg,
+		cfg:      cfg,
 		clock:    cfg.Clock,
 		trace:    cfg.Trace,
 		line:     line{spots: make(map[string]*spot)},
@@ -107,12 +107,15 @@ func Dial(urls []string, cfg Config) (*Locker, error) {
 // else, Close included. It returns ErrInvalid under New's rules for
 // Config.TTL and Config.NodeTimeout.
 func (l *Locker) WithTTL(ttl time.Duration) (*Locker, error) {
-	if err := l.checkTTL("ttl", ttl); err != nil {
+	if err := l.cfg.checkTTL("ttl", ttl); err != nil {
 		return nil, err
 	}
-	nodeTimeout, err := l.Config.nodeTimeout(ttl)
+	nodeTimeout, err := l.cfg.nodeTimeout(ttl)
 	if err != nil {
 		return nil, err
+	}
+	for _, lane := range l.lanes {
+		lane.expect(nodeTimeout)
 	}
 	return &Locker{core: l.core, ttl: ttl, nodeTimeout: nodeTimeout}, nil
 }
@@ -230,4 +233,4 @@ func (c *core) meet(i int, up bool) {
 	}
 }
 
-func (c *core) prefix(key string) string { return c.KeyPrefix + key }
+func (c *core) prefix(key string) string { return c.cfg.KeyPrefix + key }

@@ -23,6 +23,7 @@ type round struct {
 
 	mu     sync.Mutex // guards what follows, and each call's answer and rtt
 	ballot quorum.Ballot
+	spare  int // releases with nothing to release
 }
 
 // call is one node's part of a round.
@@ -32,6 +33,7 @@ type call struct {
 	node  int    // the voter's number
 	of    *call  // for a release: the acquire of its key on this node
 
+	spare  bool          // for a release: there is nothing to release; guarded by round.mu
 	answer Reply         // as the ballot has it; guarded by round.mu
 	rtt    time.Duration // guarded by round.mu
 
@@ -70,9 +72,26 @@ func newRound(n int, op Op, start clock.Instant) *round {
 // send queues the round's calls with all lanes.
 func (r *round) send(lanes []*lane) {
 	for i, l := range lanes {
-		if err := l.submit(&r.calls[i], r.start); err != nil {
+		switch err := l.submit(&r.calls[i], r.start); {
+		case err == errNothing:
+			r.setAside(i)
+		case err != nil:
 			r.answer(i, Reply{Vote: quorum.Unsent, Err: err}, r.start)
 		}
+	}
+}
+
+// setAside keeps the vote of a node that has nothing to release until the others
+// have voted: the key is as free there as if it had been deleted, but a node that
+// was not reached says nothing of those that still hold it.
+func (r *round) setAside(i int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := r.over()
+	r.calls[i].spare = true
+	r.spare++
+	if !before && r.over() {
+		r.decide()
 	}
 }
 
@@ -90,6 +109,15 @@ func (r *round) count(i int, reply Reply, rtt time.Duration) {
 	r.ballot.Cast(i, reply.Vote)
 	r.calls[i].answer, r.calls[i].rtt = reply, rtt
 	if !before && r.over() {
+		r.decide()
+	}
+}
+
+// decide wakes the caller, once. r.mu is held.
+func (r *round) decide() {
+	select {
+	case <-r.done:
+	default:
 		close(r.done)
 	}
 }
@@ -99,7 +127,7 @@ func (r *round) over() bool {
 	if r.all {
 		return r.ballot.Tally().Pending == 0
 	}
-	return r.ballot.Outcome() != quorum.Open
+	return r.ballot.Outcome() != quorum.Open || r.ballot.Tally().Pending == r.spare
 }
 
 // wait returns when the ballot has decided, when the timer fires, or when one of
@@ -118,7 +146,7 @@ func (r *round) wait(done, stop <-chan struct{}, timer clock.Timer) {
 // outcome, and the votes that made it unless it is Won.
 func (r *round) finish(lanes []*lane) (quorum.Outcome, []Vote) {
 	r.mu.Lock()
-	if r.over() {
+	if r.over() && (r.spare == 0 || r.ballot.Outcome() != quorum.Open) {
 		defer r.mu.Unlock()
 		return r.result(lanes)
 	}
@@ -136,6 +164,10 @@ func (r *round) finish(lanes []*lane) (quorum.Outcome, []Vote) {
 			reply.Vote = quorum.Unsent
 		}
 		r.mu.Lock()
+		if r.calls[i].spare {
+			reply = Reply{Vote: quorum.Granted}
+			r.spare--
+		}
 		if r.ballot.Vote(i) == quorum.Pending {
 			r.count(i, reply, 0)
 		}

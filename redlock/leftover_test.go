@@ -189,9 +189,9 @@ func TestReleaseSucceedsWithOneBadNodeAndOneThatWasNotReachedYet(t *testing.T) {
 		mem, nodes := memNodes(3)
 		l := newLocker(t, nodes, Config{})
 		synctest.Wait()
-		mem[2].set(func(n *memNode) { n.lag = 40 * time.Millisecond })
-		other := acquire(t, l, "other") // n3's lane is busy for 40 ms
-		synctest.Wait()
+		mem[2].set(func(n *memNode) { n.lag = 70 * time.Millisecond })
+		other := acquire(t, l, "other") // n3's lane is late
+		time.Sleep(60 * time.Millisecond)
 		lease := acquire(t, l, "k")
 		mem[0].stop()
 		if err := lease.Release(t.Context()); err != nil {

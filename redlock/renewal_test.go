@@ -139,7 +139,7 @@ func TestKeepAliveIsNotUndoneByAnExtendAtTheSameMoment(t *testing.T) {
 			for range 20_000 { // until Extend is about to tell the keeper
 				runtime.Gosched()
 				lease.mu.Lock()
-				changed := lease.start != start || lease.span > validity(time.Second, 0, l.Drift)
+				changed := lease.start != start || lease.span > validity(time.Second, 0, l.cfg.Drift)
 				lease.mu.Unlock()
 				if changed {
 					break
