@@ -408,8 +408,8 @@ func TestNothingIsSentForADoneContext(t *testing.T) {
 		if _, err := l.Inspect(ctx, "k"); !errors.Is(err, context.Canceled) {
 			t.Errorf("inspect: got %v, want context.Canceled", err)
 		}
-		if mem[0].asked != 0 {
-			t.Errorf("%d operations were sent", mem[0].asked)
+		if mem[0].arrived() != 0 {
+			t.Errorf("%d operations were sent", mem[0].arrived())
 		}
 	})
 }

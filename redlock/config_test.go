@@ -71,8 +71,8 @@ func TestBadKeysAreRefusedBeforeAnythingIsSent(t *testing.T) {
 			t.Errorf("Do without fn: %v", err)
 		}
 		synctest.Wait()
-		if mem[0].asked != 0 {
-			t.Errorf("%d operations were sent", mem[0].asked)
+		if mem[0].arrived() != 0 {
+			t.Errorf("%d operations were sent", mem[0].arrived())
 		}
 		for _, key := range []string{" ", "ключ", "a\x00b", "a\r\nb", "{a}b", "}{", strings.Repeat("k", 1019)} {
 			lease := acquire(t, l, key)

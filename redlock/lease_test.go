@@ -185,7 +185,7 @@ func TestExtendNeedsAMajorityThatStillHolds(t *testing.T) {
 				synctest.Wait()
 				c.before(l, mem)
 				size := mem[0].size()
-				asked := mem[0].asked
+				asked := mem[0].arrived()
 				err := lease.Extend(t.Context(), c.ttl)
 				if !errors.Is(err, c.want) || c.want == nil && err != nil {
 					t.Errorf("got %v, want %v", err, c.want)
@@ -200,7 +200,7 @@ func TestExtendNeedsAMajorityThatStillHolds(t *testing.T) {
 				if got := mem[0].size(); got > size {
 					t.Error("extending created a key")
 				}
-				if c.want == ErrInvalid && mem[0].asked != asked {
+				if c.want == ErrInvalid && mem[0].arrived() != asked {
 					t.Error("an invalid extension was sent")
 				}
 			})

@@ -173,7 +173,7 @@ func TestANodeThatRefusesEveryCommandCostsNothing(t *testing.T) {
 		if debts > 10*maxFlight {
 			t.Errorf("%d debts after 5 s", debts)
 		}
-		bad, good := mem[0].asked, mem[1].asked
+		bad, good := mem[0].arrived(), mem[1].arrived()
 		t.Logf("%d operations sent to the bad node, %d to a good one", bad, good)
 		if bad > 2*good {
 			t.Errorf("%d operations sent to the node that refuses all, %d to a good one", bad, good)

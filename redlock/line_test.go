@@ -57,13 +57,13 @@ func TestTryAcquireAsksNoNodeWhileThisProcessHolds(t *testing.T) {
 		l := newLocker(t, nodes, Config{TTL: time.Second})
 		acquire(t, l, "k")
 		synctest.Wait()
-		asked := mem[0].asked
+		asked := mem[0].arrived()
 		_, err := l.TryAcquire(t.Context(), "k")
 		var failure *AttemptError
 		if !errors.Is(err, ErrHeld) || !errors.As(err, &failure) || !failure.Local || len(failure.Votes) != 0 {
 			t.Errorf("got %v", err)
 		}
-		if mem[0].asked != asked {
+		if mem[0].arrived() != asked {
 			t.Error("nodes were asked")
 		}
 		time.Sleep(1100 * time.Millisecond) // it runs out, and nobody releases it

@@ -347,6 +347,14 @@ func (n *memNode) size() int {
 	return size
 }
 
+// arrived is how many operations the node has been sent.
+func (n *memNode) arrived() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.asked
+}
+
+// carried is how many operations of a kind it has carried out.
 func (n *memNode) carried(kind OpKind) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
