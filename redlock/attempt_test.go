@@ -243,7 +243,7 @@ func TestEveryAttemptHasItsOwnToken(t *testing.T) {
 			t.Fatal("acquired")
 		}
 		seen := map[Token]bool{}
-		for _, op := range mem[0].log {
+		for _, op := range mem[0].history() {
 			if op.Kind == OpAcquire {
 				if seen[op.Token] {
 					t.Fatalf("token %s was used twice", op.Token)

@@ -28,7 +28,7 @@ func TestTheAcquireOfALostLeaseIsNotSentLate(t *testing.T) {
 		}
 		resume()
 		time.Sleep(100 * time.Millisecond)
-		for _, op := range mem[0].log {
+		for _, op := range mem[0].history() {
 			if op.Kind == OpAcquire && op.Key == "b" {
 				t.Error("an acquire was sent a second after its lease had ended")
 			}

@@ -347,6 +347,13 @@ func (n *memNode) size() int {
 	return size
 }
 
+// history is what the node has carried out, in order.
+func (n *memNode) history() []Op {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.log)
+}
+
 // arrived is how many operations the node has been sent.
 func (n *memNode) arrived() int {
 	n.mu.Lock()
