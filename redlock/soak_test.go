@@ -60,6 +60,9 @@ type soak struct {
 type held struct {
 	*Lease
 	over bool // it said so once
+	// until is the latest end that its Remaining has promised. Its holder may give
+	// that up by a release, and a majority of nodes by losing the key.
+	until time.Time
 }
 
 func newSoak(t *testing.T, seed uint64) *soak {
@@ -284,16 +287,30 @@ func (s *soak) won(key string, lease *Lease) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wins++
-	left := s.leases[key][:0]
+	now := time.Now()
+	mine := lease.Remaining()
+	kept := s.leases[key][:0]
 	for _, other := range s.leases[key] {
-		if other.Remaining() > 0 {
-			if mine := lease.Remaining(); mine > 0 && other.Remaining() > 0 {
-				s.t.Errorf("TWO HOLDERS of %s: %v and %v left", key, other.Remaining(), mine)
-			}
-			left = append(left, other)
+		left := other.Remaining()
+		gone := other.gaveUp()
+		switch {
+		case left > 0 && mine > 0:
+			s.t.Errorf("TWO HOLDERS of %s: %v and %v left", key, left, mine)
+		case mine > 0 && !gone && now.Before(other.until):
+			s.t.Errorf("%s has a new holder %v before the end that the one before was promised", key, other.until.Sub(now))
+		}
+		if !gone && now.Before(other.until) {
+			kept = append(kept, other)
 		}
 	}
-	s.leases[key] = append(left, &held{Lease: lease})
+	s.leases[key] = append(kept, &held{Lease: lease, until: now.Add(mine)})
+}
+
+// gaveUp reports whether the lease has ended otherwise than by running out.
+func (h *held) gaveUp() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.released || h.ended != nil && strings.Contains(h.ended.Error(), "majority")
 }
 
 // judge looks at all leases: one that has ended stays so, and one that is held
@@ -310,6 +327,9 @@ func (s *soak) judge() {
 				}
 			}
 			left := h.Remaining()
+			if until := time.Now().Add(left); left > 0 && until.After(h.until) {
+				h.until = until
+			}
 			switch {
 			case left == 0:
 				h.over = true
