@@ -154,7 +154,7 @@ func (l *Locker) attempt(ctx context.Context, key string) (*Lease, *AttemptError
 		}, nil
 	}
 	failure := failed(l.verdict(ctx, outcome))
-	failure.cutShort = outcome == quorum.Short && (ctx.Err() != nil || errors.Is(failure.causes[0], ErrClosed))
+	failure.cutShort = outcome == quorum.Short && !errors.Is(failure.causes[0], ErrNoQuorum)
 	if failure.Votes = votes; votes == nil {
 		failure.Votes = r.snapshot(l.lanes)
 	}

@@ -38,6 +38,7 @@ type watched struct {
 	span  time.Duration // to the lease's end, counted from start
 	renew time.Duration // to its renewal, counted from start; 0 if it is not renewed
 	due   time.Duration // on the keeper's clock
+	lost  bool          // what it has left on the nodes is due
 }
 
 func newKeeper(c clock.Clock) *keeper {
@@ -82,11 +83,28 @@ func (l *Lease) tick() time.Duration { return max(time.Millisecond, l.locker.ttl
 // sleeping by the lower one. k.mu is held.
 func (k *keeper) plan(l *Lease, now clock.Instant) {
 	w := &l.watched
+	if w.lost {
+		return
+	}
 	left := w.span
 	if w.renew > 0 {
 		left = min(left, w.renew)
 	}
 	w.due = now.Lower(k.born) + left - now.Upper(w.start)
+}
+
+// bury keeps a lease that was lost until what its holder was promised is over by
+// the slowest reading, and then has it undone. Until then the nodes keep it, in
+// favour of a holder who has looked at Remaining and not at Context.
+func (k *keeper) bury(l *Lease, now clock.Instant) {
+	l.mu.Lock()
+	left := l.span - now.Lower(l.start)
+	l.mu.Unlock()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	l.watched = watched{due: now.Lower(k.born) + max(0, left), lost: true}
+	heap.Push(&k.due, l)
+	k.rouse()
 }
 
 // remove ends the watch over a lease.
@@ -176,6 +194,11 @@ func (k *keeper) look(now clock.Instant) (due []*Lease, wait time.Duration, endi
 
 // attend does what is due for a lease.
 func (l *Lease) attend(now clock.Instant) {
+	if l.reason() != nil {
+		l.locker.keeper.remove(l)
+		l.undo()
+		return
+	}
 	if l.check(now) == 0 {
 		return
 	}

@@ -178,6 +178,16 @@ func (l *lane) pull(c *call) bool {
 	return c.state == withdrawn
 }
 
+// disown has nothing of an acquire come any more: it is not sent, or released as
+// soon as it is answered. What it has set already is left.
+func (l *lane) disown(acquire *call) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.pull(acquire) && acquire.state == written {
+		acquire.undo = true // land sees to it
+	}
+}
+
 // undo sees to it that what an acquire has set, or may yet set, for at most ttl,
 // is released before anything is sent that is queued after this call.
 func (l *lane) undo(acquire *call, ttl time.Duration) {

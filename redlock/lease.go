@@ -189,11 +189,22 @@ func (l *Lease) lose(now clock.Instant, why error) {
 	if !l.end(cause) {
 		return
 	}
-	for i, lane := range l.locker.lanes { // nobody may ever release it
-		lane.undo(&l.acquire.calls[i], l.ttl)
+	for i, lane := range l.locker.lanes {
+		lane.disown(&l.acquire.calls[i])
 	}
+	l.locker.keeper.bury(l, now)
 	l.locker.line.free(l.key, l)
 	l.locker.trace.lost(l, now.Lower(l.won), cause)
+}
+
+// undo releases what a lost lease has left, in case nobody ever releases it.
+func (l *Lease) undo() {
+	l.mu.Lock()
+	ttl := l.ttl
+	l.mu.Unlock()
+	for i, lane := range l.locker.lanes {
+		lane.undo(&l.acquire.calls[i], ttl)
+	}
 }
 
 // end ends the lease, once: it reports whether this call did.

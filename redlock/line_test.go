@@ -82,7 +82,7 @@ func TestTheNextInLineGoesWhenTheLeaseRunsOut(t *testing.T) {
 		if _, err := l.Acquire(t.Context(), "k"); err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(began); took < 970*time.Millisecond || took > 1300*time.Millisecond {
+		if took := time.Since(began); took < 980*time.Millisecond || took > 1300*time.Millisecond {
 			t.Errorf("got it after %v", took)
 		}
 	})

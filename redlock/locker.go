@@ -152,7 +152,8 @@ func (l *Locker) Acquire(ctx context.Context, key string) (*Lease, error) {
 // releases it. fn's context ends when the lease does, with the cause, and when
 // ctx does; Do always waits for fn, and holds the lock until fn has returned. If the lease is lost, or cannot be released,
 // the error is fn's joined with that: fn may have run partly without the lock.
-// If fn panics or calls runtime.Goexit, the lease is released first.
+// If fn panics or calls runtime.Goexit, the lease is released first. A lock is not
+// re-entrant: a Do or Acquire of the same key inside fn waits for itself.
 func (l *Locker) Do(ctx context.Context, key string, fn func(ctx context.Context, lease *Lease) error) (err error) {
 	if fn == nil {
 		return invalid("fn is nil: want what to do under the lock")

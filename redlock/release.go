@@ -40,6 +40,7 @@ func (l *Lease) release(cause error) error {
 	var lost error
 	if !l.end(cause) {
 		lost = l.reason()
+		l.locker.keeper.remove(l)
 	}
 	if !l.locker.join() {
 		return l.failure("release", start, nil, errors.Join(lost, ErrClosed))
