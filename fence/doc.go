@@ -39,5 +39,7 @@
 // The resource must not forget. A replica that is promoted without the last
 // commits has forgotten the fences in them, and lets in once more what had been
 // refused. Fences must be unique to a lease, since a fence equal to the largest
-// is taken to be the same lease again, in its second write.
+// is taken to be the same lease again, in its second write. They need not come
+// from this lock: a sequence of the database that also holds the resource does,
+// and so does the revision that a consensus service gives to its locks.
 package fence

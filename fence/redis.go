@@ -56,9 +56,10 @@ func (r Redis) Claim(ctx context.Context, key string, t Token) error {
 // The script's keys begin at KEYS[2] and its args at ARGV[2], since KEYS[1] is
 // key and ARGV[1] is t. This one sets a string:
 //
-//	redis.call('SET', KEYS[2], ARGV[2])
+//	return redis.call('SET', KEYS[2], ARGV[2])
 //
-// The write may run twice, where a client sends again what was not answered, and
+// It should return something, since go-redis makes an error of nothing. It may
+// run twice, where a client sends again what was not answered, and
 // a context that ends does not say whether it ran; so it should do the same when
 // it is done twice. The server keeps every script that it has run: what differs
 // from call to call belongs into args.

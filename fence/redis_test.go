@@ -17,7 +17,7 @@ import (
 const (
 	stock      = "{stock:42}"
 	stockFence = "{stock:42}:fence"
-	set        = "redis.call('SET', KEYS[2], ARGV[2])"
+	set        = "return redis.call('SET', KEYS[2], ARGV[2])"
 )
 
 // guarded is a Redis server of this test's, a client of it, and the guard.
@@ -37,11 +37,7 @@ func guarded(t *testing.T) (*redis.Client, fence.Redis) {
 		}
 	})
 	return client, func(ctx context.Context, script string, keys []string, args ...any) (any, error) {
-		answer, err := redis.NewScript(script).Run(ctx, client, keys, args...).Result()
-		if errors.Is(err, redis.Nil) {
-			return nil, nil
-		}
-		return answer, err
+		return redis.NewScript(script).Run(ctx, client, keys, args...).Result()
 	}
 }
 
@@ -224,7 +220,7 @@ func TestRedisAcceptsNoFenceAfterALargerOne(t *testing.T) {
 		group.Go(func() {
 			<-start
 			token := fence.Token(1_800_000_000_000_000 + n)
-			_, err := guard.Run(t.Context(), stockFence, token, "redis.call('RPUSH', KEYS[2], ARGV[1])", []string{stock})
+			_, err := guard.Run(t.Context(), stockFence, token, "return redis.call('RPUSH', KEYS[2], ARGV[1])", []string{stock})
 			if err != nil && (!errors.Is(err, fence.ErrStale) || n == holders-1) {
 				t.Errorf("%s: %v", token, err)
 			}

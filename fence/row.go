@@ -69,8 +69,8 @@ type Row struct {
 //   - REPEATABLE READ and SERIALIZABLE: a write to a row that was changed since
 //     the transaction's first statement fails with SQLSTATE 40001, unless the
 //     row was out of question already as it was then; that is what the reason
-//     goes by, too. The transaction is rolled back and begun again, with the same
-//     fence.
+//     goes by, too. With SERIALIZABLE, any statement and the commit may fail so.
+//     The transaction is rolled back and begun again, with the same fence.
 func (r Row) Update(ctx context.Context, tx *sql.Tx, t Token, set, condition string, args ...any) error {
 	if err := t.check(); err != nil {
 		return err

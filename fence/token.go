@@ -7,8 +7,9 @@ import (
 )
 
 // ErrStale says that a newer lease has been at the resource: whoever shows this
-// fence is no longer the holder, and stops. Nothing was written. Trying again
-// with the same fence is refused for ever.
+// fence is no longer the holder, and stops. Nothing was written, and the same
+// fence will be refused for ever. From a [Row], which takes one write from each
+// lease, it may also say that this lease has had its own.
 var ErrStale = errors.New("stale fence")
 
 // Token is a fence: of two leases on a key, one after the other, the later has

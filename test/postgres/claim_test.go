@@ -9,11 +9,12 @@ import (
 	"github.com/quorumlock/quorumlock/fence"
 )
 
+const fences = fence.Table("")
+
 const (
-	fences    fence.Table = ""
-	stock                 = "stock:42"
-	last                  = "SELECT last FROM fence WHERE resource = 'stock:42'"
-	available             = "SELECT available FROM product_stock WHERE product_id = 42"
+	stock     = "stock:42"
+	last      = "SELECT last FROM fence WHERE resource = 'stock:42'"
+	available = "SELECT available FROM product_stock WHERE product_id = 42"
 
 	schema = fence.Schema + `;
 		CREATE TABLE product_stock (

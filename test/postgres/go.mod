@@ -2,7 +2,10 @@ module github.com/quorumlock/quorumlock/test/postgres
 
 go 1.26.0
 
-require github.com/jackc/pgx/v5 v5.13.0
+require (
+	github.com/jackc/pgx/v5 v5.13.0
+	github.com/quorumlock/quorumlock v0.1.0
+)
 
 require (
 	github.com/jackc/pgpassfile v1.0.0 // indirect

@@ -219,6 +219,6 @@ func TestAnAlternativeInTheConditionDoesNotGetAroundTheFence(t *testing.T) {
 	stocked(t, db, 40)
 	tx := begin(t, db, every[0])
 	either := fence.Row{Table: "product_stock", Where: "product_id = $1 OR product_id = $1", Args: []any{42}}
-	is(t, "39", either.Update(t.Context(), tx.Tx, 39, "available = 0", "FALSE OR TRUE"), fence.ErrStale)
+	is(t, "39", either.Update(t.Context(), tx.Tx, 39, "available = 0", "TRUE OR FALSE"), fence.ErrStale)
 	is(t, "41", either.Update(t.Context(), tx.Tx, 41, "available = 0", ""), nil)
 }
