@@ -59,10 +59,10 @@ func (r Redis) Claim(ctx context.Context, key string, t Token) error {
 //	return redis.call('SET', KEYS[2], ARGV[2])
 //
 // It should return something, since go-redis makes an error of nothing. It may
-// run twice, where a client sends again what was not answered, and
-// a context that ends does not say whether it ran; so it should do the same when
-// it is done twice. The server keeps every script that it has run: what differs
-// from call to call belongs into args.
+// run twice, where a client sends again what was not answered, and a context that
+// ends does not say whether it ran; so it should do the same when it is done
+// twice. The server keeps every script that it has run: what differs from call to
+// call belongs into args.
 //
 // If key holds something that is no fence, the server's error says so and nothing
 // has changed.
