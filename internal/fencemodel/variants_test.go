@@ -54,8 +54,12 @@ func TestHarmlessVariantsAreExhausted(t *testing.T) {
 		// It moves the counter under another's lock, but nobody counts the node for
 		// having done so. It costs the owner its stamp there.
 		{"release raises without owning, timing holds",
-			Model{Protocol: ReleaseRaises(Shipped()), TimingHolds: timingHolds, Attempts: 3, Sends: 1}, 344_072, false},
+			Model{Protocol: ReleaseRaises(Shipped()), TimingHolds: timingHolds, Attempts: 2, Counters: 2, Sends: 1}, 9_748, false},
 		{"release raises without owning, timing broken",
+			Model{Protocol: ReleaseRaises(Shipped()), TimingHolds: timingBroken, Attempts: 2, Counters: 2, Sends: 1}, 68_670, false},
+		{"release raises without owning, three attempts, timing holds",
+			Model{Protocol: ReleaseRaises(Shipped()), TimingHolds: timingHolds, Attempts: 3, Sends: 1}, 344_072, true},
+		{"release raises without owning, three attempts, timing broken",
 			Model{Protocol: ReleaseRaises(Shipped()), TimingHolds: timingBroken, Attempts: 3, Sends: 1}, 2_395_723, true},
 
 		// Unique and Ordered rest on the stamp having raised the counter itself;
