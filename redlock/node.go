@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/quorumlock/quorumlock/clock"
 	"github.com/quorumlock/quorumlock/quorum"
 )
 
@@ -44,6 +45,12 @@ type Conn interface {
 	// it had not read from it. That the connection is already gone is no error.
 	// The id must come from the same process: [Peer] tells.
 	Kill(ctx context.Context, id int64) error
+
+	// Facts asks the node what it is. What the user may do is tried on key, which
+	// nobody uses and which is not there afterwards. clk is read around questions
+	// for the time. An error means that the connection has ended. So it may have
+	// without one: nothing else is sent on a connection that was asked this.
+	Facts(ctx context.Context, key string, clk clock.Clock) (*Facts, error)
 
 	// Close ends the connection; a running Send returns. It may be repeated.
 	Close() error
