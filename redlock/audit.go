@@ -2,7 +2,9 @@ package redlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"time"
 )
 
@@ -66,8 +68,9 @@ const (
 //
 // Each node is asked on a connection of its own, which tries commands that change
 // nothing on a key that nobody uses; the lock's own work is not disturbed. A node
-// that does not answer is part of the report, after its dial timeout at most. The
-// error is ctx's if that is done first, or ErrClosed; there is no report then.
+// that does not answer is part of the report: it is given its dial timeout, and a
+// second, or twice NodeTimeout if that is more, from then on. The error is ctx's if
+// that is done first, or ErrClosed; there is no report then.
 func (l *Locker) Audit(ctx context.Context) (*Report, error) {
 	if !l.begin() {
 		return nil, fmt.Errorf("audit: %w", ErrClosed)
@@ -76,8 +79,11 @@ func (l *Locker) Audit(ctx context.Context) (*Report, error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("audit: %w", ended(ctx))
 	}
-	asking, cancel := context.WithCancel(ctx)
+	// Nodes are not told ctx's deadline, lest they end a moment before it does,
+	// and that looks like their own fault.
+	asking, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
+	defer context.AfterFunc(ctx, cancel)()
 	nobodys, err := newToken()
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
@@ -110,19 +116,30 @@ func (l *Locker) Audit(ctx context.Context) (*Report, error) {
 			return nil, fmt.Errorf("audit: %w", ErrClosed)
 		}
 	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("audit: %w", ended(ctx))
+	}
 	return judge(answers, l.rules()), nil
 }
 
 // ask asks one node for its facts.
 func (l *Locker) ask(ctx context.Context, n Node, key string) (*Facts, error) {
-	conn, err := n.Connect(ctx, max(dialTimeout, 2*l.nodeTimeout))
+	patience := max(dialTimeout, 2*l.nodeTimeout)
+	conn, err := n.Connect(ctx, 2*patience) // a call that takes longer than patience ends otherwise
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
-	// A call on it ends with its socket, not with ctx.
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	return conn.Facts(ctx, key, l.clock)
+	inTime, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	// A call on it ends with its socket, not with a context.
+	defer context.AfterFunc(inTime, func() { conn.Close() })()
+	facts, err := conn.Facts(inTime, key, l.clock)
+	var slow net.Error
+	if err != nil && (inTime.Err() != nil || errors.As(err, &slow) && slow.Timeout()) {
+		return nil, fmt.Errorf("nothing within %v: %v", patience, err)
+	}
+	return facts, err
 }
 
 func (l *Locker) rules() rules {

@@ -73,7 +73,7 @@ func (r rules) votesBy(command string) bool {
 
 func (r rules) permissions(f *Facts, add func(Severity, string, ...any)) {
 	if missing := r.missing(f); len(missing) > 0 && !slices.ContainsFunc(missing, r.votesBy) {
-		add(Problem, "does not let its user run %s, without which locks stay that should go: %s", strings.Join(missing, ", "), permit(missing...))
+		add(Problem, "does not let its user run %s, which the lock needs: %s", strings.Join(missing, ", "), permit(missing...))
 	}
 	if f.RunID == "" && r.unidentified {
 		add(Warning, "does not say what it is, and votes all the same, as Config.AllowUnidentified says: "+
