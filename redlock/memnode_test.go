@@ -272,6 +272,9 @@ func (n *memNode) apply(op *Op) {
 			op.Reply = Reply{Vote: quorum.Granted, Fence: n.counters[op.Counter]}
 		}
 	case OpStamp:
+		if ours {
+			op.Reply.Holder = ""
+		}
 		if ours && n.counters[op.Counter] <= op.Fence {
 			n.counters[op.Counter] = op.Fence
 			op.Reply = Reply{Vote: quorum.Granted}

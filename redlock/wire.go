@@ -52,6 +52,7 @@ type redisConn struct {
 	client *redis.Client
 	conn   *redis.Conn
 	form   form
+	fenced bool // an acquire with a fence has been sent
 
 	sets  []*setCmd // reused from flight to flight
 	parts []part
@@ -236,11 +237,15 @@ func (c *redisConn) set(n int, op *Op) redis.Cmder {
 func (c *redisConn) script(ctx context.Context, ops []*Op) *redis.Cmd {
 	script := scripts[ops[0].Kind]
 	args := make([]any, 0, 4+6*len(ops))
-	if c.form.whole {
+	// The first acquire brings its script along, known to the node or not: one
+	// that had to be sent again would come after what stands behind it.
+	acquire := ops[0].Kind == OpAcquire
+	if c.form.whole || acquire && !c.fenced {
 		args = append(args, "eval", script.source)
 	} else {
 		args = append(args, "evalsha", script.sum)
 	}
+	c.fenced = c.fenced || acquire
 	args = append(args, 0)
 	for _, op := range ops {
 		args = append(args, &op.Key)
