@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/quorumlock/clock"
+	"github.com/quorumlock/quorumlock/fence"
 	"github.com/quorumlock/quorumlock/quorum"
 )
 
@@ -140,16 +141,25 @@ func (l *Locker) attempt(ctx context.Context, key string) (*Lease, *AttemptError
 		return nil, failed(err)
 	}
 	start := l.clock.Now() // before the first request: every key is younger
-	r := newRound(len(l.lanes), Op{Kind: OpAcquire, Key: l.prefix(key), Token: token, TTL: l.ttl}, start)
+	op := Op{Kind: OpAcquire, Key: l.prefix(key), Token: token, TTL: l.ttl}
+	if l.cfg.Fenced {
+		op.Counter, op.CounterTTL = counterOf(op.Key), l.cfg.FenceTTL
+		op.Fence = fence.Token(start.Wall().UnixMicro())
+	}
+	r := newRound(len(l.lanes), op, start)
 	r.send(l.lanes)
 	l.wait(ctx.Done(), l.closing, r)
 	outcome, votes := r.finish(l.lanes)
+	var minted fence.Token
+	if outcome == quorum.Won && l.cfg.Fenced {
+		minted, outcome, votes = l.mint(ctx, r)
+	}
 
 	now := l.clock.Now() // after the last thing that must succeed
 	left := validity(l.ttl, now.Upper(start), l.cfg.Drift)
 	if outcome == quorum.Won && left > notice(l.ttl) {
 		return &Lease{
-			locker: l, key: key, token: token, won: now, acquire: r, parent: context.WithoutCancel(ctx),
+			locker: l, key: key, token: token, fence: minted, won: now, acquire: r, parent: context.WithoutCancel(ctx),
 			start: start, span: validity(l.ttl, 0, l.cfg.Drift), ttl: l.ttl,
 		}, nil
 	}
@@ -158,6 +168,7 @@ func (l *Locker) attempt(ctx context.Context, key string) (*Lease, *AttemptError
 	if failure.Votes = votes; votes == nil {
 		failure.Votes = r.snapshot(l.lanes)
 	}
+	r.each(nil)
 	for i, lane := range l.lanes {
 		lane.undo(&r.calls[i], l.ttl)
 	}
@@ -182,11 +193,11 @@ func (l *Locker) verdict(ctx context.Context, outcome quorum.Outcome) error {
 	}
 }
 
-// wait waits for r to be decided, for NodeTimeout at most, and not once one of
-// the two channels is closed.
+// wait waits for r to be decided, until NodeTimeout after it began at most, and
+// not once one of the two channels is closed.
 func (l *Locker) wait(done, stop <-chan struct{}, r *round) {
 	timer := l.timers.Get().(clock.Timer)
-	timer.Reset(l.nodeTimeout)
+	timer.Reset(l.nodeTimeout - l.clock.Now().Lower(r.start))
 	r.wait(done, stop, timer)
 	timer.Stop()
 	l.timers.Put(timer)

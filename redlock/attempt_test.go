@@ -436,7 +436,7 @@ func TestLockerMadeDuringAnOutageWorksAfterIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem, nodes := memNodes(3)
 		takeDown(mem, errors.New("connection refused"))
-		l := newLocker(t, nodes, Config{})
+		l := newLocker(t, nodes, Config{DurableNodes: true})
 		if _, err := l.TryAcquire(t.Context(), "k"); !errors.Is(err, ErrNoQuorum) {
 			t.Fatalf("got %v, want ErrNoQuorum", err)
 		}

@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"time"
+
+	"github.com/quorumlock/quorumlock/clock"
 )
 
 // Report is what an Audit found out about the nodes of a Locker. It is out of
@@ -109,7 +110,7 @@ func (l *Locker) Audit(ctx context.Context) (*Report, error) {
 	for range l.lanes {
 		select {
 		case r := <-came:
-			answers[r.node] = answer{node: l.lanes[r.node].node.String(), facts: r.facts, err: r.err}
+			answers[r.node] = l.lanes[r.node].answer(r.facts, r.err, l.clock.Now())
 		case <-ctx.Done():
 			return nil, fmt.Errorf("audit: %w", ended(ctx))
 		case <-l.closing:
@@ -142,11 +143,24 @@ func (l *Locker) ask(ctx context.Context, n Node, key string) (*Facts, error) {
 	return facts, err
 }
 
+// answer puts what a node says of itself, or why it does not, beside what the lane
+// has seen of it.
+func (l *lane) answer(facts *Facts, err error, now clock.Instant) answer {
+	a := answer{node: l.node.String(), facts: facts, err: err, standing: l.standing(now)}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a.met, a.run = l.state != connecting, l.voter.run
+	return a
+}
+
 func (l *Locker) rules() rules {
 	return rules{
-		maxTTL:      l.cfg.MaxTTL,
-		need:        (l.cfg.MaxTTL + l.cfg.Drift.Over(l.cfg.MaxTTL) + time.Second - 1).Truncate(time.Second) + time.Second,
-		nodeTimeout: l.nodeTimeout,
-		prefixed:    l.cfg.KeyPrefix != "",
+		maxTTL:       l.cfg.MaxTTL,
+		need:         newVoter(l.cfg).need,
+		nodeTimeout:  l.nodeTimeout,
+		prefixed:     l.cfg.KeyPrefix != "",
+		fenced:       l.cfg.Fenced,
+		durable:      l.cfg.DurableNodes,
+		unidentified: l.cfg.AllowUnidentified,
 	}
 }

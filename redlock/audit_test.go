@@ -228,6 +228,58 @@ func TestAuditsRunBesideTheLock(t *testing.T) {
 	})
 }
 
+// The Locker has seen a restart in front of it, and knows better than a node
+// whose wall clock was stepped since.
+func TestAuditKnowsWhatItsLockerHasSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		servers, nodes := respNodes(t, 3, respfake.Options{})
+		time.Sleep(time.Hour)
+		l := newLocker(t, nodes, Config{})
+		acquire(t, l, "k")
+		servers[1].SetInfo("uptime_in_seconds", "3600")
+		servers[1].Restart(false)
+		for _, want := range []string{
+			"quarantined for 32s more: restarted since it was last asked, MaxTTL 30s", // by the audit itself, before an idle lane was
+			"quarantined for 28s more: restarted 5s ago, MaxTTL 30s",
+		} {
+			r := audit(t, l)
+			if n := r.Nodes[1]; n.Votes || n.WhyNot != want || n.QuarantinedS < 27 || n.QuarantinedS > 33 || r.Voters != 2 {
+				t.Errorf("%+v, want %s", n, want)
+			}
+			time.Sleep(10 * time.Second)
+		}
+		if r := audit(t, newLocker(t, nodes, Config{})); r.Voters != 3 {
+			t.Errorf("one who has not seen it: %+v", r)
+		}
+		time.Sleep(20 * time.Second)
+		if r := audit(t, l); r.Voters != 3 {
+			t.Errorf("afterwards: %+v", r)
+		}
+	})
+}
+
+// What the Locker was told is what the nodes are judged by.
+func TestAuditGoesByTheConfig(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, nodes := respNodes(t, 3, respfake.Options{Users: map[string]respfake.User{"default": {Deny: []string{"info", "exists"}}}})
+		for _, test := range []struct {
+			cfg    Config
+			voters int
+			want   string
+		}{
+			{Config{}, 0, "problem: does not say what it is"},
+			{Config{AllowUnidentified: true}, 3, "warning: does not say what it is, and votes all the same"},
+			{Config{AllowUnidentified: true, Fenced: true}, 0, "problem: does not let its user run exists"},
+			{Config{AllowUnidentified: true, DurableNodes: true}, 3, "warning: may forget locks in a restart"},
+		} {
+			r := audit(t, newLocker(t, nodes, test.cfg))
+			if got := found(r, r.Nodes[0].Node); r.Voters != test.voters || !strings.Contains(got, test.want) {
+				t.Errorf("%+v: %d voters, %s", test.cfg, r.Voters, got)
+			}
+		}
+	})
+}
+
 // Nodes that may be asked nothing are in the report all the same.
 func TestAuditOfNodesThatTellNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

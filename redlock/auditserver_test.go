@@ -16,6 +16,14 @@ import (
 // durably are the arguments of a server that keeps every key through a restart.
 var durably = []string{"--appendonly", "yes", "--appendfsync", "always", "--no-appendfsync-on-rewrite", "no"}
 
+// forgetful is a Config for servers that forget everything in a restart, as nobody
+// has said that they do not.
+func forgetful() Config {
+	cfg := patient()
+	cfg.DurableNodes = false
+	return cfg
+}
+
 // wantFound checks that all of this was found about a node.
 func wantFound(t *testing.T, r *Report, node string, want ...string) {
 	t.Helper()
@@ -106,7 +114,7 @@ func TestAuditSaysWhatServersKeep(t *testing.T) {
 	durable := startServer(t, redisproc.Options{Args: durably})
 	memory := startServer(t, redisproc.Options{})
 	evicting := startServer(t, redisproc.Options{Args: []string{"--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru", "--save", "3600", "1"}})
-	r := audit(t, onServers(t, []Node{durable.node(), memory.node(), evicting.node()}, patient()))
+	r := audit(t, onServers(t, []Node{durable.node(), memory.node(), evicting.node()}, forgetful()))
 	for i, want := range []string{"yes", "no", "no"} {
 		n := r.Nodes[i]
 		if n.Durable != want || n.Facts.Version == "" || n.Facts.UptimeS < 0 || n.Facts.Role != "master" || n.Facts.RoundTripMS <= 0 || n.ClockOffset == nil {
@@ -121,6 +129,11 @@ func TestAuditSaysWhatServersKeep(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	wantFound(t, r, r.Nodes[1].Node, "note: may forget locks in a restart (appendonly is no)")
+	said := audit(t, onServers(t, []Node{durable.node(), memory.node(), evicting.node()}, patient()))
+	wantFound(t, said, r.Nodes[1].Node, "problem: forgets locks in a restart (appendonly is no), and Config.DurableNodes says that it does not")
+	if got := found(said, r.Nodes[0].Node); got != "" || said.Voters != 3 || r.Voters != 0 {
+		t.Errorf("%s\n%+v\n%+v", got, said, r)
+	}
 	wantFound(t, r, r.Nodes[2].Node, "warning: forgets keys when its memory is full (maxmemory 100 MiB, maxmemory-policy allkeys-lru)")
 }
 
@@ -133,7 +146,7 @@ func TestAuditTellsNodesApart(t *testing.T) {
 	if err := servers[2].Kill(); err != nil {
 		t.Fatal(err)
 	}
-	r := audit(t, onServers(t, nodes, patient()))
+	r := audit(t, onServers(t, nodes, forgetful()))
 	wantFound(t, r, r.Nodes[1].Node, "problem: is a replica")
 	wantFound(t, r, r.Nodes[2].Node, "problem: does not answer", "refused")
 	wantFound(t, r, r.Nodes[3].Node, "problem: quarantined for ", "restarted ", ", MaxTTL 30s: wait")

@@ -12,6 +12,7 @@ import (
 const (
 	maxNodes  = 15
 	maxKeyLen = 1024 // bytes, prefix included
+	fenceTTLs = 10   // FenceTTL is at least so many MaxTTLs
 )
 
 // Config holds a Locker's settings. The zero value is a good start.
@@ -43,6 +44,29 @@ type Config struct {
 	// failed, counted from 0. nil means FullJitter(2ms, 250ms). It may be called
 	// concurrently; a negative result counts as 0.
 	Backoff func(n int) time.Duration
+
+	// Fenced has every lease come with a fence, [Lease.Fence]: a number that is
+	// larger than that of any lease on the key before. It costs the nodes a script
+	// instead of a SET, and a second key for each key that was ever locked. All
+	// clients whose writes the same resource checks must have it set.
+	Fenced bool
+
+	// FenceTTL is how long a node remembers the fence of a key that nobody
+	// locks any more. 0 means the larger of 24 h and ten times MaxTTL; less than
+	// ten times MaxTTL is refused.
+	FenceTTL time.Duration
+
+	// DurableNodes is the operator's word that the nodes keep every key that
+	// they have granted through any restart: appendonly yes, appendfsync always,
+	// no-appendfsync-on-rewrite no, and disks that do not lie. A restarted node
+	// then votes at once. Otherwise its grants do not count until every lock
+	// that it may have forgotten has ended, MaxTTL and about a second later.
+	DurableNodes bool
+
+	// AllowUnidentified has nodes vote that do not say what they are, because
+	// INFO is not permitted or a proxy stands before them. Restarts, replicas and
+	// two names for one server then go unnoticed.
+	AllowUnidentified bool
 
 	// KeyPrefix is put before every key on the nodes.
 	KeyPrefix string
@@ -76,6 +100,9 @@ func (c Config) withDefaults() Config {
 	if c.MaxTTL == 0 {
 		c.MaxTTL = 30 * time.Second
 	}
+	if c.FenceTTL == 0 {
+		c.FenceTTL = max(24*time.Hour, fenceTTLs*c.MaxTTL)
+	}
 	if c.Backoff == nil {
 		c.Backoff = FullJitter(2*time.Millisecond, 250*time.Millisecond)
 	}
@@ -99,6 +126,9 @@ func (c Config) validate() error {
 	}
 	if c.MaxHold < 0 {
 		errs = append(errs, invalid("Config.MaxHold is %v: want 0 for no limit, or more", c.MaxHold))
+	}
+	if c.Fenced && c.FenceTTL < fenceTTLs*c.MaxTTL {
+		errs = append(errs, invalid("Config.FenceTTL is %v: want at least %d times Config.MaxTTL, %v, so that no fence is forgotten while it matters", c.FenceTTL, fenceTTLs, fenceTTLs*c.MaxTTL))
 	}
 	if err := c.Drift.Validate(); err != nil {
 		errs = append(errs, invalid("Config.%w", err))
@@ -156,6 +186,8 @@ func (c Config) checkKey(key string) error {
 		return invalid("the key is empty: name what is locked")
 	case n > maxKeyLen:
 		return invalid("the key has %d bytes with its prefix: at most %d are allowed", n, maxKeyLen)
+	case c.Fenced:
+		return checkFenced(c.KeyPrefix + key)
 	}
 	return nil
 }

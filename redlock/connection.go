@@ -15,6 +15,8 @@ const (
 	idlePing = 5 * time.Second
 	// Between two attempts to connect.
 	firstPause, laterPause = 50 * time.Millisecond, 100 * time.Millisecond
+	// … and to a node that was there, and is no voter.
+	barredPause = time.Second
 )
 
 // run keeps the lane connected and its flights going, until it is closing and
@@ -31,6 +33,9 @@ func (l *lane) run(ctx context.Context) error {
 		}
 		if l.disconnected(err) {
 			pause = firstPause
+		}
+		if errors.Is(err, errNoVoter) {
+			pause = barredPause
 		}
 		timer.Reset(pause)
 		pause = laterPause
@@ -61,14 +66,19 @@ func (l *lane) connection(ctx context.Context, timer clock.Timer) error {
 	// A Send ends with its socket, not with ctx.
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 
+	peer := conn.Peer()
+	if err := l.admit(peer); err != nil {
+		return err
+	}
 	fate, err := succeed(ctx, conn, l.before)
 	if err != nil {
 		return err
 	}
-	peer := conn.Peer()
 	l.before = &peer
+	now := l.clock.Now()
 	l.mu.Lock()
-	l.inherit(fate, l.clock.Now())
+	l.inherit(fate, now)
+	l.voter.meet(peer, l.at(now))
 	l.mu.Unlock()
 
 	for l.indebted() { // what is owed goes out before the lane takes new work
@@ -102,6 +112,19 @@ func succeed(ctx context.Context, conn Conn, before *Peer) (fate, error) {
 		return atLarge, nil
 	}
 	return killed, err
+}
+
+// admit is why the node that has been reached is no voter, or nil.
+func (l *lane) admit(p Peer) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err := l.voter.admit(p)
+	if err == nil && p.RunID != "" {
+		if err = l.claim(p.RunID); err != nil {
+			l.voter.barred = true
+		}
+	}
+	return err
 }
 
 // serve sends flights until the connection ends, or nothing is left to do.
@@ -165,7 +188,10 @@ func (l *lane) connected() {
 // disconnected takes the lane out of service, and reports whether it was open.
 func (l *lane) disconnected(err error) bool {
 	now := l.clock.Now()
-	reason := fmt.Errorf("not connected: %w", err)
+	reason := err
+	if !errors.Is(err, errNoVoter) {
+		reason = fmt.Errorf("not connected: %w", err)
+	}
 	l.mu.Lock()
 	was := l.state
 	l.state, l.reason = down, reason

@@ -48,6 +48,9 @@ type Vote struct {
 	RTT time.Duration
 	// Holder is the digest of the token that the key held instead, if known.
 	Holder string
+	// Quarantined is how much longer the node's grants do not count; 0 if they
+	// do. Vote is then Unknown, and Err a *QuarantineError.
+	Quarantined time.Duration
 	// Err is why there is no definite answer.
 	Err error
 }

@@ -95,7 +95,7 @@ func TestAnErrorOfANodeShowsNoToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { server.Close() })
-	l, err := New([]Node{Redis(&redis.Options{Addr: server.Addr()})}, Config{NodeTimeout: time.Second})
+	l, err := New([]Node{Redis(&redis.Options{Addr: server.Addr()})}, Config{DurableNodes: true, NodeTimeout: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,9 +21,8 @@ type Facts struct {
 	Version      string `json:"version,omitempty"`
 	RedisVersion string `json:"redis_version,omitempty"`
 
-	// RunID names the process, ReplicationID the history of its data.
-	RunID         string `json:"-"`
-	ReplicationID string `json:"-"`
+	// RunID names the process.
+	RunID string `json:"-"`
 	// UptimeS is by the node's wall clock.
 	UptimeS int64 `json:"uptime_s,omitempty"`
 	// Role is master or replica.
@@ -141,7 +140,7 @@ func (f *Facts) readInfo(info map[string]string) {
 	if f.Version == "" {
 		f.Server = ""
 	}
-	f.RunID, f.ReplicationID = info["run_id"], info["master_replid"]
+	f.RunID = info["run_id"]
 	f.UptimeS, _ = strconv.ParseInt(info["uptime_in_seconds"], 10, 64)
 	if f.Role = info["role"]; f.Role == "slave" {
 		f.Role = "replica"
@@ -175,7 +174,7 @@ func (f *Facts) readConfig(set map[string]string) {
 
 // refuse notes that the node does not run a command, if that is what err says.
 func (f *Facts) refuse(command string, err error) {
-	if refused(err) == refusedCommand && !slices.Contains(f.Refused, command) {
+	if refusalOf(err) == refusedCommand && !slices.Contains(f.Refused, command) {
 		f.Refused = append(f.Refused, command)
 	}
 }

@@ -26,7 +26,7 @@ func TestInfoIsRead(t *testing.T) {
 				"# Replication\r\nrole:slave\r\nmaster_replid:def\r\n# Memory\r\nmaxmemory:1024\r\nmaxmemory_policy:allkeys-lru\r\n",
 			"",
 			Facts{
-				Server: "redis", Version: "6.2.14", RedisVersion: "6.2.14", RunID: "abc", ReplicationID: "def", UptimeS: 7, Role: "replica",
+				Server: "redis", Version: "6.2.14", RedisVersion: "6.2.14", RunID: "abc", UptimeS: 7, Role: "replica",
 				Loading: true, MaxMemory: 1024, MaxMemoryPolicy: "allkeys-lru", Persistence: Persistence{AppendOnly: "no", LastSave: "err"},
 			},
 		},
@@ -88,12 +88,12 @@ func TestRefusalsAreToldApart(t *testing.T) {
 			"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSA.": refusedState,
 		} {
 			s.Reply("get", text)
-			if got := refused(rdb.Get(t.Context(), "k").Err()); got != want {
+			if got := refusalOf(rdb.Get(t.Context(), "k").Err()); got != want {
 				t.Errorf("%s: %d, want %d", text, got, want)
 			}
 		}
 		for _, err := range []error{nil, redis.Nil, errors.New("reset by peer")} {
-			if got := refused(err); got != refusedNothing {
+			if got := refusalOf(err); got != refusedNothing {
 				t.Errorf("%v: %d", err, got)
 			}
 		}

@@ -23,7 +23,7 @@ func fly(queue []*call) (flights [][]*call) {
 }
 
 func TestFlightsKeepAKeysOrder(t *testing.T) {
-	kinds := map[byte]OpKind{'A': OpAcquire, 'E': OpExtend, 'I': OpInspect, 'R': OpRelease}
+	kinds := map[byte]OpKind{'A': OpAcquire, 'S': OpStamp, 'E': OpExtend, 'I': OpInspect, 'R': OpRelease}
 	for _, c := range []struct{ queue, want string }{
 		{"Ra Ab Ac Rb", "Ab Ac Ra Rb"},
 		{"Ra Aa", "Ra | Aa"},             // the release comes first
@@ -33,6 +33,8 @@ func TestFlightsKeepAKeysOrder(t *testing.T) {
 		{"Ra Ra", "Ra | Ra"},             // whose token?
 		{"Ra Ea", "Ra | Ea"},             //
 		{"Ra Ia", "Ra | Ia"},             // a look after the release sees it
+		{"Ra Sa", "Ra | Sa"},             //
+		{"Sa Ab Rb Ea", "Ab Sa Ea Rb"},   //
 		{"Ea Ra Ab Ib", "Ab Ea Ib Ra"},   //
 		{"Ra Ab Aa Ac", "Ab Ra | Aa Ac"}, // nothing overtakes what was cut off
 		{"Ra Rb Rc Ad Aa", "Ad Ra Rb Rc | Aa"},
@@ -47,7 +49,7 @@ func TestFlightsKeepAKeysOrder(t *testing.T) {
 				got += " |"
 			}
 			for _, c := range flight {
-				got += " " + string("AEIR"[c.op.Kind]) + c.op.Key
+				got += " " + string("ASEIR"[c.op.Kind]) + c.op.Key
 			}
 		}
 		if got != " "+c.want {
@@ -71,7 +73,7 @@ func TestFlightsKeepEveryKeysOrder(t *testing.T) {
 		var queue []*call
 		for i := range 1 + rng.IntN(300) {
 			queue = append(queue, &call{node: i, op: Op{
-				Kind: OpKind(rng.IntN(4)), Key: fmt.Sprint(rng.IntN(1 + rng.IntN(50))),
+				Kind: OpKind(rng.IntN(5)), Key: fmt.Sprint(rng.IntN(1 + rng.IntN(50))),
 			}})
 		}
 		var sent []*call

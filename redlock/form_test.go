@@ -65,7 +65,7 @@ func TestRedis62Works(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				servers, nodes := respNodes(t, 3, respfake.Options{Version: "6.2.14", Users: map[string]respfake.User{"default": user}})
-				l, rival := newLocker(t, nodes, Config{TTL: 2 * time.Second}), newLocker(t, nodes, Config{})
+				l, rival := newLocker(t, nodes, Config{AllowUnidentified: true, TTL: 2 * time.Second}), newLocker(t, nodes, Config{AllowUnidentified: true})
 				for range 3 {
 					wholeCycle(t, l, rival, "k")
 				}

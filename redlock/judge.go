@@ -18,10 +18,11 @@ type answer struct {
 	facts *Facts
 	err   error // why there are none
 
-	// met: the Locker has a connection of its own to the node, or had one. standing
-	// is then why it counts no vote of it; it has seen more than a node says.
+	// met: the Locker has connected to the node, or tried to. standing is then why it
+	// counts no vote of it; it has seen more than the node says.
 	met      bool
 	standing error
+	run      string // the process that it met, "" if it does not know
 }
 
 // rules are what nodes are judged by.
@@ -127,6 +128,8 @@ func (r rules) bar(answers []answer, i int) *bar {
 		}
 	case errors.As(a.standing, &quarantined):
 		return r.quarantined(quarantined)
+	case a.run != "" && a.run != f.RunID && !r.durable:
+		return r.quarantined(&QuarantineError{For: r.need, Why: "restarted since it was last asked", MaxTTL: r.maxTTL})
 	case a.standing != nil:
 		return &bar{why: a.standing.Error(), todo: "ask again in a moment"}
 	case !a.met && !r.durable && f.RunID != "" && r.need > seconds(f.UptimeS):

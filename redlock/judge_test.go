@@ -92,6 +92,12 @@ func TestFactsAreJudged(t *testing.T) {
 		}, "13", []string{
 			"problem n2: quarantined for 3s more: had its data replaced 29s ago, MaxTTL 30s: wait",
 		}},
+		"restarted, and only the audit has seen it": {func(a []answer, _ *rules) { a[1].met, a[1].run = true, "another run id" }, "13", []string{
+			"problem n2: quarantined for 32s more: restarted since it was last asked, MaxTTL 30s",
+		}},
+		"restarted, and only the audit has seen it, with its keys": {func(a []answer, r *rules) {
+			a[1].met, a[1].run, r.durable = true, "another run id", true
+		}, "123", nil},
 		"answers, but not the Locker": {func(a []answer, _ *rules) { a[1].met, a[1].standing = true, errors.New("not connected: reset") }, "13", []string{
 			"problem n2: not connected: reset: ask again in a moment",
 		}},

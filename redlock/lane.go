@@ -29,7 +29,8 @@ type lane struct {
 	clock     clock.Clock
 	laneTimes // late and stall are guarded by mu
 	changed   func(NodeEvent)
-	met       func(up bool) // told once: the first connection was made, or failed
+	met       func(up bool)            // told once: the first connection was made, or failed
+	claim     func(runID string) error // says which other node is that process
 	born      clock.Instant
 	wake      chan struct{} // capacity 1: there may be something to do
 
@@ -45,6 +46,7 @@ type lane struct {
 	haunted  bool   // a former connection could not be killed, and may still act
 	closing  bool   // nothing new will come
 	hangUp   func() // cuts the connection, or the attempt to make one
+	voter    voter
 
 	forgotten    int // debts given up while their acquires may still lie unread
 	forgottenTTL time.Duration
@@ -71,9 +73,10 @@ const (
 	open
 )
 
-func newLane(n Node, c clock.Clock, t laneTimes) *lane {
+func newLane(n Node, c clock.Clock, t laneTimes, v voter) *lane {
 	return &lane{
 		node:      n,
+		voter:     v,
 		clock:     c,
 		laneTimes: t,
 		born:      c.Now(),
@@ -105,6 +108,7 @@ func (l *lane) submit(c *call, now clock.Instant) error {
 			l.queue = slices.DeleteFunc(l.queue, func(c *call) bool { return c.state == withdrawn })
 			l.dead = 0
 		}
+		c.state = queued
 		l.queue = append(l.queue, c)
 		if c.of != nil && l.lingers(c.of) {
 			l.owe(c, now) // once is not enough
@@ -118,6 +122,36 @@ func (l *lane) submit(c *call, now clock.Instant) error {
 	answerUnsent(stranded, err, now)
 	l.rouse()
 	return err
+}
+
+// restore queues c, which sets a key anew that before had set, and reports whether
+// it did: not while before may still be carried out, which the release of c alone
+// would not undo.
+func (l *lane) restore(c, before *call, now clock.Instant) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	unread := before.cutOff && (before.gen == l.gen || l.haunted)
+	settled := before.state == withdrawn || before.state == answered && !unread
+	if !settled || l.refusal(now) != nil {
+		return false
+	}
+	c.state = queued
+	l.queue = append(l.queue, c)
+	l.rouse()
+	return true
+}
+
+// standing is why the node does not count at the moment, or nil.
+func (l *lane) standing(now clock.Instant) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.refusal(now); err != nil {
+		return err
+	}
+	if why := l.voter.quarantined(l.at(now), l.at(now)); why != nil {
+		return why
+	}
+	return nil
 }
 
 // isLate reports whether what is queued now would be sent late. An acquire whose
@@ -156,7 +190,9 @@ func (l *lane) strand(now clock.Instant) []*call {
 
 func answerUnsent(calls []*call, err error, now clock.Instant) {
 	for _, c := range calls {
-		c.round.answer(c.node, Reply{Vote: quorum.Unsent, Err: err}, now)
+		if c.round != nil {
+			c.round.answer(c.node, Reply{Vote: quorum.Unsent, Err: err}, now)
+		}
 	}
 }
 
@@ -272,7 +308,20 @@ func (l *lane) land(flight []*call, err error) {
 	l.mu.Unlock()
 	for _, c := range flight {
 		if c.round != nil {
-			c.round.answer(c.node, c.op.Reply, now)
+			c.round.answer(c.node, l.counted(c, now), now)
 		}
 	}
+}
+
+// counted is the node's reply to c as the ballot is to have it.
+func (l *lane) counted(c *call, now clock.Instant) Reply {
+	reply := c.op.Reply
+	if c.op.Kind == OpAcquire && reply.Vote == quorum.Granted {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if why := l.voter.quarantined(l.at(c.round.start), l.at(now)); why != nil {
+			reply.Vote, reply.Err = quorum.Unknown, why
+		}
+	}
+	return reply
 }

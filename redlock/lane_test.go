@@ -329,7 +329,7 @@ func TestLaneKeepsItsIdleConnectionAndNoticesItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem, nodes := memNodes(1)
 		var events []NodeEvent
-		l := newLocker(t, nodes, Config{Trace: &Trace{Node: func(e NodeEvent) { events = append(events, e) }}})
+		l := newLocker(t, nodes, Config{DurableNodes: true, Trace: &Trace{Node: func(e NodeEvent) { events = append(events, e) }}})
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if mem[0].open() != 1 || len(events) != 1 || !events[0].Up {

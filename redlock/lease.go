@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/quorumlock/clock"
+	"github.com/quorumlock/quorumlock/fence"
 	"github.com/quorumlock/quorumlock/quorum"
 )
 
@@ -22,9 +23,10 @@ type Lease struct {
 	locker   *Locker
 	key      string
 	token    Token
+	fence    fence.Token
 	attempts int           // rounds it took
 	won      clock.Instant // when it was acquired
-	acquire  *round        // whose calls the release follows
+	acquire  *round        // whose calls have set the key
 	parent   context.Context
 	watched  watched // belongs to the keeper
 
@@ -36,6 +38,7 @@ type Lease struct {
 	released bool
 	kept     bool // renewed
 	renewing bool
+	healed   []*call         // per node: what has set the key anew, if anything
 	ctx      context.Context // made when first asked for
 	cancel   context.CancelCauseFunc
 }
@@ -61,6 +64,17 @@ func (l *Lease) Token() Token {
 		return ""
 	}
 	return l.token
+}
+
+// Fence is what a resource tells this lease from older ones by: of two leases on a
+// key, the later has the larger fence, and no two leases have the same. It stays
+// the same through extensions. 0 without Config.Fenced. See package
+// [github.com/quorumlock/quorumlock/fence] for what to do with it.
+func (l *Lease) Fence() fence.Token {
+	if l == nil {
+		return 0
+	}
+	return l.fence
 }
 
 // String names the lease, without its token.
@@ -189,8 +203,9 @@ func (l *Lease) lose(now clock.Instant, why error) {
 	if !l.end(cause) {
 		return
 	}
+	setters := l.setters()
 	for i, lane := range l.locker.lanes {
-		lane.disown(&l.acquire.calls[i])
+		lane.disown(setters[i])
 	}
 	l.locker.keeper.bury(l, now)
 	l.locker.line.free(l.key, l)
@@ -202,8 +217,9 @@ func (l *Lease) undo() {
 	l.mu.Lock()
 	ttl := l.ttl
 	l.mu.Unlock()
+	setters := l.setters()
 	for i, lane := range l.locker.lanes {
-		lane.undo(&l.acquire.calls[i], ttl)
+		lane.undo(setters[i], ttl)
 	}
 }
 
@@ -226,7 +242,8 @@ func (l *Lease) end(cause error) bool {
 
 // Extend makes the lease last for ttl from now, if that is later than its end
 // now; it never shortens it. It asks all nodes and needs a majority that still
-// holds the lease; a node that does not is not given it back.
+// holds the lease. If there is one, nodes that have no such key are given it back
+// afterwards.
 //
 // With nil, the validity counts from this call. With ErrNoQuorum, ErrTooSlow or
 // ctx's error the lease is as it was, and may be extended again. ErrLost means
@@ -265,7 +282,7 @@ func (l *Lease) tryExtend(ctx context.Context, start clock.Instant, ttl time.Dur
 	l.mu.Unlock()
 
 	held := l.Context() // nothing is extended once the lease has ended
-	r := newRound(len(l.locker.lanes), Op{Kind: OpExtend, Key: l.locker.prefix(l.key), Token: l.token, TTL: ttl}, start)
+	r := newRound(len(l.locker.lanes), l.op(OpExtend, ttl), start)
 	r.send(l.locker.lanes)
 	l.locker.wait(ctx.Done(), held.Done(), r)
 	outcome, votes := r.finish(l.locker.lanes)
@@ -277,6 +294,7 @@ func (l *Lease) tryExtend(ctx context.Context, start clock.Instant, ttl time.Dur
 			return l.check(now), l.failure("extend", start, r.snapshot(l.locker.lanes), ErrTooSlow)
 		}
 		if l.lengthen(start, ttl, now) {
+			l.heal(r, ttl)
 			return l.check(now), nil
 		}
 		return 0, l.failure("extend", start, r.snapshot(l.locker.lanes), l.reason())

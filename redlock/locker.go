@@ -3,6 +3,7 @@ package redlock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -31,6 +32,7 @@ type core struct {
 	line   line
 	keeper *keeper
 	timers sync.Pool // of clock.Timer
+	roll   roll
 
 	group errgroup.Group // every goroutine of the Locker; Close waits for it
 	cut   context.CancelCauseFunc
@@ -66,6 +68,7 @@ func New(nodes []Node, cfg Config) (*Locker, error) {
 		ready:    make(chan struct{}),
 		lifetime: newLifetime(),
 		met:      quorum.NewBallot(len(nodes)),
+		roll:     roll{run: make([]string, len(nodes))},
 	}
 	c.timers.New = func() any { return c.clock.NewTimer(time.Hour) }
 	nodeTimeout, _ := cfg.nodeTimeout(cfg.TTL) // validated above
@@ -76,9 +79,10 @@ func New(nodes []Node, cfg Config) (*Locker, error) {
 		drift: cfg.Drift,
 	}
 	for i, n := range nodes {
-		l := newLane(n, c.clock, times)
+		l := newLane(n, c.clock, times, newVoter(cfg))
 		l.changed = c.trace.nodeChanged
 		l.met = func(up bool) { c.meet(i, up) }
+		l.claim = func(runID string) error { return c.claim(i, runID) }
 		c.lanes = append(c.lanes, l)
 	}
 	for i, l := range c.lanes {
@@ -232,6 +236,14 @@ func (c *core) meet(i int, up bool) {
 	if c.met.Cast(i, vote) != quorum.Open && before == quorum.Open {
 		close(c.ready)
 	}
+}
+
+// claim is why node i may not vote as the process runID, or nil.
+func (c *core) claim(i int, runID string) error {
+	if other, ok := c.roll.claim(i, runID); !ok {
+		return fmt.Errorf("%w: it is the same server as %s, and has one vote", errNoVoter, c.lanes[other].node)
+	}
+	return nil
 }
 
 func (c *core) prefix(key string) string { return c.cfg.KeyPrefix + key }

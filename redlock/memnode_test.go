@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/quorumlock/clock"
+	"github.com/quorumlock/quorumlock/fence"
 	"github.com/quorumlock/quorumlock/quorum"
 )
 
@@ -22,9 +23,14 @@ type memNode struct {
 
 	mu           sync.Mutex // guards what follows
 	keys         map[string]memKey
+	counters     map[string]fence.Token
 	conns        map[int64]*memConn
 	lastID       int64
 	runID        int
+	data         int           // the number of its data set
+	booted       time.Time     // by its wall clock
+	step         time.Duration // how far its wall clock has been stepped
+	is           Peer          // what it says of itself besides
 	resume       chan struct{} // not nil while stopped
 	waiting      []*memFlight  // what came while stopped, in order
 	refuse       error         // answer to Connect
@@ -64,7 +70,10 @@ type memFlight struct {
 var errMemEnded = errors.New("memnode: connection reset")
 
 func newMemNode(i int) *memNode {
-	return &memNode{name: fmt.Sprintf("n%d", i), keys: map[string]memKey{}, conns: map[int64]*memConn{}}
+	return &memNode{
+		name: fmt.Sprintf("n%d", i), keys: map[string]memKey{}, counters: map[string]fence.Token{},
+		conns: map[int64]*memConn{}, booted: time.Now().AddDate(-1, 0, 0),
+	}
 }
 
 func memNodes(n int) ([]*memNode, []Node) {
@@ -104,7 +113,13 @@ func (n *memNode) Connect(ctx context.Context, limit time.Duration) (Conn, error
 	defer n.mu.Unlock()
 	n.lastID++
 	c := &memConn{node: n, limit: limit, ended: make(chan struct{})}
-	c.peer = Peer{ID: n.lastID, RunID: fmt.Sprintf("%s-run%d", n.name, n.runID)}
+	c.peer = n.is
+	c.peer.ID = n.lastID
+	c.peer.Uptime = time.Since(n.booted).Truncate(time.Second) + n.step
+	c.peer.ReplicationID = fmt.Sprintf("%s-data%d", n.name, n.data)
+	if c.peer.RunID == "" {
+		c.peer.RunID = fmt.Sprintf("%s-run%d", n.name, n.runID)
+	}
 	if n.shyPeer {
 		c.peer = Peer{}
 	}
@@ -248,8 +263,20 @@ func (n *memNode) apply(op *Op) {
 	case OpAcquire:
 		if !there {
 			n.keys[op.Key] = memKey{op.Token, now.Add(ttl)}
+			if op.Counter != "" {
+				limit := fence.Token(now.Add(n.step + time.Second).UnixMicro())
+				n.counters[op.Counter] = max(n.counters[op.Counter]+1, min(op.Fence, limit))
+			}
 		}
 		if !there || ours {
+			op.Reply = Reply{Vote: quorum.Granted, Fence: n.counters[op.Counter]}
+		}
+	case OpStamp:
+		if ours {
+			op.Reply.Holder = ""
+		}
+		if ours && n.counters[op.Counter] <= op.Fence {
+			n.counters[op.Counter] = op.Fence
 			op.Reply = Reply{Vote: quorum.Granted}
 		}
 	case OpExtend:
@@ -307,8 +334,11 @@ func (n *memNode) restart(keep bool) {
 	n.conns = map[int64]*memConn{}
 	n.lastID, n.waiting = 0, nil
 	n.runID++
+	n.data++
+	n.booted = time.Now()
 	if !keep {
 		n.keys = map[string]memKey{}
+		n.counters = map[string]fence.Token{}
 	}
 	n.mu.Unlock()
 	for _, c := range conns {

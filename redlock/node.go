@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/quorumlock/clock"
+	"github.com/quorumlock/quorumlock/fence"
 	"github.com/quorumlock/quorumlock/quorum"
 )
 
@@ -35,10 +36,11 @@ type Conn interface {
 	// Send has the node carry out the flight's operations in their order, and
 	// fills in the Reply of each. Operations are safe to carry out twice.
 	//
-	// An error means that the connection has ended. Replies that had come by
-	// then stand, the others are Unknown: those operations may have been carried
-	// out, and as long as the node has not killed the connection, may still be.
-	// An empty flight asks whether the node is there.
+	// An error means that the connection has ended. Replies that are filled in
+	// stand, the others are Unknown, also some that had come by then: those
+	// operations may have been carried out, and as long as the node has not
+	// killed the connection, may still be. An empty flight asks whether the node
+	// is there.
 	Send(ctx context.Context, flight []*Op) error
 
 	// Kill has the node end the connection with this id and discard whatever
@@ -56,14 +58,26 @@ type Conn interface {
 	Close() error
 }
 
-// Peer is what a connection has reached.
+// Peer is what a connection has reached, by the node's own word.
 type Peer struct {
 	// ID is the node's own number for this connection, 0 if it would not tell.
 	// Numbers start anew when a node restarts.
 	ID int64
 	// RunID names the node's process, differently after each start, or is ""
-	// if the node would not tell.
+	// if the node would not tell. Then nothing below is known either.
 	RunID string
+	// Uptime is how long the process has run, by the node's wall clock and in
+	// whole seconds: up to a second more or less than it has. A clock that was
+	// stepped makes it wrong, and may make it negative.
+	Uptime time.Duration
+	// ReplicationID names the data set. It changes when the node takes over
+	// another's, and when it is promoted.
+	ReplicationID string
+	// Replica: the node copies another.
+	Replica bool
+	// ClusterNodes is how many nodes its cluster has, itself included: 0 if it
+	// is not in cluster mode, -1 if it would not tell.
+	ClusterNodes int
 }
 
 // OpKind is what an operation does. In a flight, operations stand in the
@@ -72,10 +86,17 @@ type OpKind uint8
 
 const (
 	// OpAcquire sets the key to the token, with the TTL, if there is no key.
-	// A key that holds the token already counts as granted.
+	// A key that holds the token already counts as granted. With a counter it
+	// also raises that, by one or to the fence proposed, whichever is more, but no
+	// further than a second ahead of the node's clock; for a key that holds the
+	// token already the counter stays as it is.
 	OpAcquire OpKind = iota
+	// OpStamp sets the counter to the fence if the key holds the token and the
+	// counter is not above it.
+	OpStamp
 	// OpExtend sets the key's remaining time to the TTL if it holds the token
-	// and has less left. It never creates a key and never shortens its time.
+	// and has less left. It never creates a key and never shortens its time. A
+	// counter then lasts for its own TTL from now.
 	OpExtend
 	// OpInspect reads the key and its remaining time.
 	OpInspect
@@ -88,6 +109,8 @@ func (k OpKind) String() string {
 	switch k {
 	case OpAcquire:
 		return "acquire"
+	case OpStamp:
+		return "stamp"
 	case OpExtend:
 		return "extend"
 	case OpInspect:
@@ -105,6 +128,13 @@ type Op struct {
 	Token Token         // not for OpInspect
 	TTL   time.Duration // for OpAcquire and OpExtend; a node rounds it up to its own unit
 
+	// Counter is the key whose number rises with every lease on Key, "" for a
+	// lock without fences. The operations of a flight that are of one kind all
+	// have one, or none has.
+	Counter    string
+	CounterTTL time.Duration // how long the counter outlives its last change
+	Fence      fence.Token   // proposed by OpAcquire, set by OpStamp
+
 	Reply Reply // filled in by Conn.Send
 }
 
@@ -117,6 +147,8 @@ type Reply struct {
 	// Holder is what the key held instead, where the node says so. With Denied,
 	// "" is no key for OpExtend and OpRelease, and not known for OpAcquire.
 	Holder Token
+	// Fence is what the counter was raised to (OpAcquire with a counter).
+	Fence fence.Token
 	// Remaining is what the key had left (OpInspect).
 	Remaining time.Duration
 	// Err is why the vote is Unknown.

@@ -41,7 +41,7 @@ func (c *redisConn) askPermission(ctx context.Context, key string, f *Facts) err
 	for i, t := range trials {
 		err := cmds[i].Err()
 		f.refuse(t.command, err)
-		switch refused(err) {
+		switch refusalOf(err) {
 		case refusedKey:
 			f.RefusedKey = err.Error()
 		case refusedState:
@@ -63,8 +63,8 @@ const (
 	refusedState                  // nobody may, at present
 )
 
-// refused reads an answer to a command that was tried.
-func refused(err error) refusal {
+// refusalOf reads an answer to a command that was tried.
+func refusalOf(err error) refusal {
 	if !isReply(err) || errors.Is(err, redis.Nil) {
 		return refusedNothing
 	}

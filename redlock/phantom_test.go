@@ -55,7 +55,7 @@ func TestNoPhantomOfALateRequest(t *testing.T) {
 					nodes[0] = sparing{nodes[0]}
 				}
 				victim := servers[0]
-				l := newLocker(t, nodes, Config{TTL: 20 * time.Second, MaxTTL: 20 * time.Second})
+				l := newLocker(t, nodes, Config{AllowUnidentified: true, TTL: 20 * time.Second, MaxTTL: 20 * time.Second})
 				synctest.Wait()
 				draw := rand.New(rand.NewPCG(3, 4))
 				phantoms := 0

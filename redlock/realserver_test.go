@@ -21,7 +21,7 @@ const hang = 2 * time.Minute
 // patient is a Config for real servers on a machine that is busy with something
 // else: nothing is late there.
 func patient() Config {
-	return Config{TTL: 20 * time.Second, NodeTimeout: 5 * time.Second, Clock: clock.System{}}
+	return Config{DurableNodes: true, AllowUnidentified: true, TTL: 20 * time.Second, NodeTimeout: 5 * time.Second, Clock: clock.System{}}
 }
 
 // realServer is a server process, and someone who may do everything there.

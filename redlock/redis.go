@@ -154,14 +154,13 @@ func newRedisConn(o redis.Options, socket net.Conn, limit time.Duration) *redisC
 	return &redisConn{client: client, conn: client.Conn(), socket: socket}
 }
 
-// identify learns whom the connection has reached. A node that does not tell,
-// because the user may not ask, is worked with all the same.
+// identify learns whom the connection has reached, as far as the user may ask.
 func (c *redisConn) identify(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	pipe := c.conn.Pipeline()
 	id := pipe.ClientID(ctx)
-	info := pipe.Info(ctx, "server")
+	info := pipe.Info(ctx) // all sections: before version 7 it takes one or all
 	_, err := pipe.Exec(ctx)
 	// A reply that is to neither of these is to the handshake, or to the user's
 	// OnConnect, which has failed.
@@ -171,16 +170,36 @@ func (c *redisConn) identify(ctx context.Context) error {
 	if redis.HasErrorPrefix(id.Err(), "NOAUTH") {
 		return id.Err()
 	}
+	node := fields(info.Val())
+	c.peer = peer(node)
 	if id.Err() == nil {
 		c.peer.ID = id.Val()
 	}
-	server := fields(info.Val())
-	c.peer.RunID = server["run_id"]
-	c.form.perKey = server["redis_mode"] == "cluster"
-	major, _, _ := strings.Cut(server["redis_version"], ".")
+	major, _, _ := strings.Cut(node["redis_version"], ".")
 	v, err := strconv.Atoi(major)
 	c.form.plain = err == nil && v < 7
+	if c.form.perKey = node["redis_mode"] == "cluster"; !c.form.perKey {
+		return nil
+	}
+	cluster, err := c.conn.ClusterInfo(ctx).Result()
+	if err != nil && !isReply(err) {
+		return err
+	}
+	if c.peer.ClusterNodes, err = strconv.Atoi(fields(cluster)["cluster_known_nodes"]); err != nil {
+		c.peer.ClusterNodes = -1
+	}
 	return nil
+}
+
+// peer is what INFO says.
+func peer(node map[string]string) Peer {
+	up, _ := strconv.ParseInt(node["uptime_in_seconds"], 10, 32)
+	return Peer{
+		RunID:         node["run_id"],
+		Uptime:        time.Duration(up) * time.Second,
+		ReplicationID: node["master_replid"],
+		Replica:       node["role"] != "" && node["role"] != "master",
+	}
 }
 
 // fields reads the name:value lines of INFO.

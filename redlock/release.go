@@ -48,13 +48,12 @@ func (l *Lease) release(cause error) error {
 	defer l.locker.finish()
 
 	l.mu.Lock()
-	ttl := l.ttl
+	r := newRound(len(l.locker.lanes), l.op(OpRelease, l.ttl), start)
+	for i := range r.calls {
+		r.calls[i].of = l.setter(i)
+	}
 	l.mu.Unlock()
 
-	r := newRound(len(l.locker.lanes), Op{Kind: OpRelease, Key: l.locker.prefix(l.key), Token: l.token, TTL: ttl}, start)
-	for i := range r.calls {
-		r.calls[i].of = &l.acquire.calls[i]
-	}
 	r.send(l.locker.lanes)
 	// The next one of this process may go now: the lanes keep the order.
 	l.locker.line.free(l.key, l)

@@ -22,6 +22,9 @@ func newRespServer(t testing.TB, o respfake.Options) *respfake.Server {
 	t.Helper()
 	s := respfake.New(o)
 	t.Cleanup(s.Close)
+	s.SetInfo("uptime_in_seconds", "1000000") // long enough not to be quarantined
+	s.Script(acquireSource, acquireInGo)
+	s.Script(stampSource, stampInGo)
 	s.Script(releaseSource, releaseInGo)
 	s.Script(extendSource, extendInGo)
 	return s
@@ -55,20 +58,90 @@ func releaseInGo(tx *respfake.Tx, keys, argv []string) any {
 	return answer
 }
 
+// acquireInGo is acquire.lua.
+func acquireInGo(tx *respfake.Tx, keys, argv []string) any {
+	var answer []any
+	for i := range len(keys) / 2 {
+		lock, counter, argv := keys[2*i], keys[2*i+1], argv[4*i:]
+		held := tx.MGet(lock)[0]
+		count, ok := counted(tx, counter)
+		ttl, _ := strconv.Atoi(argv[1])
+		proposed, _ := strconv.ParseInt(argv[2], 10, 64)
+		outlives, _ := strconv.Atoi(argv[3])
+		switch {
+		case held != nil && held != argv[0]:
+			answer = append(answer, held)
+		case !ok, held != nil && count == 0:
+			answer = append(answer, -1)
+		case held != nil:
+			answer = append(answer, count)
+		case tx.Set(lock, argv[0], respfake.SetOptions{NX: true, TTL: time.Duration(ttl) * time.Millisecond}):
+			count = max(count+1, min(proposed, time.Now().Add(time.Second).UnixMicro()))
+			tx.Set(counter, strconv.FormatInt(count, 10), respfake.SetOptions{TTL: time.Duration(outlives) * time.Millisecond})
+			answer = append(answer, count)
+		default:
+			answer = append(answer, 0)
+		}
+	}
+	return answer
+}
+
+// stampInGo is stamp.lua.
+func stampInGo(tx *respfake.Tx, keys, argv []string) any {
+	var answer []any
+	for i := range len(keys) / 2 {
+		lock, counter, argv := keys[2*i], keys[2*i+1], argv[3*i:]
+		held := tx.MGet(lock)[0]
+		count, ok := counted(tx, counter)
+		fence, _ := strconv.ParseInt(argv[1], 10, 64)
+		outlives, _ := strconv.Atoi(argv[2])
+		switch {
+		case held == nil:
+			answer = append(answer, 0)
+		case held != argv[0]:
+			answer = append(answer, held)
+		case !ok, count == 0:
+			answer = append(answer, -1)
+		case count > fence:
+			answer = append(answer, 0)
+		default:
+			tx.Set(counter, argv[1], respfake.SetOptions{TTL: time.Duration(outlives) * time.Millisecond})
+			answer = append(answer, 1)
+		}
+	}
+	return answer
+}
+
+// counted is what a counter says: 0 if there is none, false if it is no number.
+func counted(tx *respfake.Tx, counter string) (int64, bool) {
+	text, isText := tx.MGet(counter)[0].(string)
+	if !isText {
+		return 0, tx.Type(counter) == "none"
+	}
+	n, err := strconv.ParseUint(text, 10, 53)
+	return int64(n), err == nil && n < 1<<53-1
+}
+
 // extendInGo is extend.lua.
 func extendInGo(tx *respfake.Tx, keys, argv []string) any {
-	ours, answer := compare(tx, keys, argv)
-	for i, key := range keys {
-		ttl, err := strconv.ParseInt(argv[len(keys)+i], 10, 64)
+	n := len(argv) / 2
+	locks, counters := keys[:n], keys[n:]
+	ours, answer := compare(tx, locks, argv)
+	for i, key := range locks {
+		ttl, err := strconv.ParseInt(argv[n+i], 10, 64)
 		if err != nil {
 			return err
 		}
 		if answer[i] == 1 && tx.PTTL(key) < ttl {
 			tx.PExpire(key, ttl)
 		}
+		if answer[i] == 1 && len(counters) > 0 {
+			ms, _ := strconv.ParseInt(argv[2*n], 10, 64)
+			tx.PExpire(counters[i], ms)
+		}
 	}
-	if len(ours) == len(keys) {
-		return len(ours)
+	if len(ours) == n {
+		return n
 	}
 	return answer
 }

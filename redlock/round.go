@@ -23,18 +23,20 @@ type round struct {
 
 	mu     sync.Mutex // guards what follows, and each call's answer and rtt
 	ballot quorum.Ballot
-	spare  int // releases with nothing to release
+	spare  int                      // releases with nothing to release
+	follow func(i int, reply Reply) // told of each answer, without mu
 }
 
 // call is one node's part of a round.
 type call struct {
 	op    Op
-	round *round // nil for a debt
+	round *round // nil if nobody counts its answer
 	node  int    // the voter's number
 	of    *call  // for a release: the acquire of its key on this node
 
 	spare  bool          // for a release: there is nothing to release; guarded by round.mu
 	answer Reply         // as the ballot has it; guarded by round.mu
+	came   bool          // the answer is the lane's; guarded by round.mu
 	rtt    time.Duration // guarded by round.mu
 
 	// What follows is guarded by lane.mu, and op.Reply is too, except that while
@@ -49,7 +51,8 @@ type call struct {
 type callState uint8
 
 const (
-	queued callState = iota
+	idle callState = iota
+	queued
 	written
 	answered
 	withdrawn // it never left the queue
@@ -99,8 +102,30 @@ func (r *round) setAside(i int) {
 // given up: the ballot then takes it as a late vote.
 func (r *round) answer(i int, reply Reply, now clock.Instant) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.calls[i].came = true
 	r.count(i, reply, now.Lower(r.start))
+	follow := r.follow
+	r.mu.Unlock()
+	if follow != nil {
+		follow(i, reply)
+	}
+}
+
+// each calls f for every node's answer, once: here for those that have come, and
+// for the others as they come. With nil, nothing is called for the others.
+func (r *round) each(f func(i int, reply Reply)) {
+	var came []int
+	r.mu.Lock()
+	r.follow = f
+	for i := range r.calls {
+		if f != nil && r.calls[i].came {
+			came = append(came, i)
+		}
+	}
+	r.mu.Unlock()
+	for _, i := range came {
+		f(i, r.calls[i].answer) // an answer that has come stays as it is
+	}
 }
 
 // count is answer. r.mu is held.
@@ -204,6 +229,9 @@ func (r *round) votes(lanes []*lane) []Vote {
 			RTT:    c.rtt,
 			Holder: c.answer.Holder.Digest(),
 			Err:    c.answer.Err,
+		}
+		if why, ok := c.answer.Err.(*QuarantineError); ok {
+			votes[i].Quarantined = why.For
 		}
 		if votes[i].Vote == quorum.Pending { // the others had decided
 			votes[i].Vote, votes[i].Err = quorum.Unknown, errSilent

@@ -87,7 +87,7 @@ func (s *soak) run() {
 	var lockers []*Locker
 	for range clients {
 		l, err := New(s.nodes, Config{
-			TTL: soakTTL, MaxTTL: soakMaxTTL, KeyPrefix: "p:",
+			TTL: soakTTL, MaxTTL: soakMaxTTL, KeyPrefix: "p:", DurableNodes: true, AllowUnidentified: true,
 			Clock: clock.NewSkewed(1 + (s.rng.Float64()-0.5)*0.008),
 		})
 		if err != nil {

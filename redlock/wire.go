@@ -12,16 +12,23 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quorumlock/quorumlock/fence"
 	"github.com/quorumlock/quorumlock/quorum"
 )
 
 var (
+	//go:embed acquire.lua
+	acquireSource string
+	//go:embed stamp.lua
+	stampSource string
 	//go:embed extend.lua
 	extendSource string
 	//go:embed release.lua
 	releaseSource string
 
 	scripts = map[OpKind]script{
+		OpAcquire: newScript(acquireSource),
+		OpStamp:   newScript(stampSource),
 		OpExtend:  newScript(extendSource),
 		OpRelease: newScript(releaseSource),
 	}
@@ -45,6 +52,7 @@ type redisConn struct {
 	client *redis.Client
 	conn   *redis.Conn
 	form   form
+	fenced bool // an acquire with a fence has been sent
 
 	sets  []*setCmd // reused from flight to flight
 	parts []part
@@ -116,11 +124,11 @@ func (c *redisConn) exec(ctx context.Context, flight []*Op) (again []*Op, err er
 	c.parts = c.parts[:0]
 	for i := 0; i < len(flight); {
 		p := part{ops: flight[i : i+1]}
-		switch op := flight[i]; op.Kind {
-		case OpAcquire:
+		switch op := flight[i]; {
+		case op.Kind == OpAcquire && op.Counter == "":
 			p.cmd = c.set(i, op)
 			pipe.Process(ctx, p.cmd)
-		case OpInspect:
+		case op.Kind == OpInspect:
 			p.cmd = pipe.Get(ctx, op.Key)
 			p.left = pipe.PTTL(ctx, op.Key)
 		default:
@@ -142,8 +150,12 @@ func (c *redisConn) exec(ctx context.Context, flight []*Op) (again []*Op, err er
 				op.Reply.Err = err // why it was not read
 			}
 		}
-		if c.reform(p, sent) && !releases(flight, p.ops[0].Key, p.ops[0].Kind) {
-			again = append(again, p.ops...)
+		if c.reform(p, sent) {
+			for _, op := range p.ops {
+				if op.Kind != OpAcquire || !releases(flight, op.Key) {
+					again = append(again, op)
+				}
+			}
 		}
 	}
 	// A command's own error is in its reply. After these two, though, go-redis
@@ -161,12 +173,13 @@ func (c *redisConn) reform(p part, sent form) bool {
 	if err == nil || errors.Is(err, redis.Nil) {
 		return false
 	}
-	switch kind := p.ops[0].Kind; {
-	case kind == OpAcquire && !sent.plain && redis.HasErrorPrefix(err, "syntax error"):
+	_, isSet := p.cmd.(*redis.StringCmd)
+	switch {
+	case isSet && !sent.plain && redis.HasErrorPrefix(err, "syntax error"):
 		c.form.plain = true
-	case kind != OpAcquire && !sent.whole && redis.HasErrorPrefix(err, "NOSCRIPT"):
+	case !isSet && !sent.whole && redis.HasErrorPrefix(err, "NOSCRIPT"):
 		c.form.whole = true
-	case kind != OpAcquire && !sent.perKey && redis.HasErrorPrefix(err, "CROSSSLOT"):
+	case !isSet && !sent.perKey && redis.HasErrorPrefix(err, "CROSSSLOT"):
 		c.form.perKey = true
 	case len(p.ops) > 1 && redis.HasErrorPrefix(err, "NOPERM"):
 		c.form.single = true // it may be about one of the keys
@@ -176,10 +189,10 @@ func (c *redisConn) reform(p part, sent form) bool {
 	return true
 }
 
-// releases reports whether an acquire of key must not be sent again because the
-// flight has released the key: it would outlive its own release.
-func releases(flight []*Op, key string, kind OpKind) bool {
-	return kind == OpAcquire && slices.ContainsFunc(flight, func(op *Op) bool {
+// releases reports whether the flight has released key. Its acquire must not be
+// sent again then: it would outlive its own release.
+func releases(flight []*Op, key string) bool {
+	return slices.ContainsFunc(flight, func(op *Op) bool {
 		return op.Kind == OpRelease && op.Key == key
 	})
 }
@@ -223,23 +236,46 @@ func (c *redisConn) set(n int, op *Op) redis.Cmder {
 // script is the call of the script for ops, which are of one kind.
 func (c *redisConn) script(ctx context.Context, ops []*Op) *redis.Cmd {
 	script := scripts[ops[0].Kind]
-	args := make([]any, 0, 3+3*len(ops))
-	if c.form.whole {
+	args := make([]any, 0, 4+6*len(ops))
+	// The first acquire brings its script along, known to the node or not: one
+	// that had to be sent again would come after what stands behind it.
+	acquire := ops[0].Kind == OpAcquire
+	if c.form.whole || acquire && !c.fenced {
 		args = append(args, "eval", script.source)
 	} else {
 		args = append(args, "evalsha", script.sum)
 	}
-	args = append(args, len(ops))
+	c.fenced = c.fenced || acquire
+	args = append(args, 0)
 	for _, op := range ops {
 		args = append(args, &op.Key)
+		if op.Kind == OpAcquire || op.Kind == OpStamp {
+			args = append(args, &op.Counter)
+		}
 	}
+	fenced := ops[0].Kind == OpExtend && ops[0].Counter != ""
+	if fenced {
+		for _, op := range ops {
+			args = append(args, &op.Counter)
+		}
+	}
+	args[2] = len(args) - 3
 	for _, op := range ops {
 		args = append(args, (*string)(&op.Token))
+		switch op.Kind {
+		case OpAcquire:
+			args = append(args, ceilMillis(op.TTL), int64(op.Fence), ceilMillis(op.CounterTTL))
+		case OpStamp:
+			args = append(args, int64(op.Fence), ceilMillis(op.CounterTTL))
+		}
 	}
 	if ops[0].Kind == OpExtend {
 		for _, op := range ops {
 			args = append(args, ceilMillis(op.TTL))
 		}
+	}
+	if fenced {
+		args = append(args, ceilMillis(ops[0].CounterTTL))
 	}
 	return redis.NewCmd(ctx, args...)
 }
@@ -271,7 +307,7 @@ func (p part) reply(i int, sent form) Reply {
 	case *redis.Cmd:
 		val, err := cmd.Result()
 		if err != nil {
-			return Reply{Vote: quorum.Unknown, Err: err}
+			return Reply{Vote: quorum.Unknown, Err: err, Nothing: op.Kind == OpAcquire && refused(err)}
 		}
 		if each, ok := val.([]any); ok && len(each) == len(p.ops) {
 			val = each[i]
@@ -282,16 +318,34 @@ func (p part) reply(i int, sent form) Reply {
 		case string:
 			return Reply{Vote: quorum.Denied, Holder: Token(val)}
 		case int64:
-			if val == 1 {
-				return Reply{Vote: quorum.Granted}
-			}
-			if val == 0 {
+			switch {
+			case val == 0:
 				return Reply{Vote: quorum.Denied}
+			case val > 0 && op.Kind == OpAcquire:
+				return Reply{Vote: quorum.Granted, Fence: fence.Token(val)}
+			case val == 1:
+				return Reply{Vote: quorum.Granted}
+			case val == -1:
+				return Reply{Vote: quorum.Unknown, Err: fmt.Errorf("its fences cannot be counted: %q holds no number, or too large a one", op.Counter)}
 			}
 		}
 		return Reply{Vote: quorum.Unknown, Err: fmt.Errorf("the %s script answered %T", op.Kind, val)}
 	}
 	return Reply{Vote: quorum.Unknown, Err: errUnread}
+}
+
+// refused reports whether a script that answered err was refused as a whole. One
+// that had begun may have done its work for some of its keys.
+func refused(err error) bool {
+	for _, prefix := range []string{
+		"NOSCRIPT", "NOAUTH", "LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "CROSSSLOT", "MOVED", // before it began
+		"READONLY", "MISCONF", "NOREPLICAS", "OOM", // at its first write
+	} {
+		if redis.HasErrorPrefix(err, prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // withoutTokens is err without the tokens of ops, which some servers repeat.

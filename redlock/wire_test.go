@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/quorumlock/quorumlock/fence"
 	"github.com/quorumlock/quorumlock/internal/respfake"
 	"github.com/quorumlock/quorumlock/quorum"
 )
@@ -142,7 +143,7 @@ func TestFlightsAreAnsweredLikeANodes(t *testing.T) {
 						want[i] = *op
 						there := model.holder(op.Key) != ""
 						model.apply(&want[i])
-						if old && op.Kind == OpAcquire && there {
+						if old && op.Kind == OpAcquire && op.Counter == "" && there {
 							want[i].Reply = Reply{Vote: quorum.Denied} // it does not tell by whom
 						}
 					}
@@ -166,12 +167,20 @@ func TestFlightsAreAnsweredLikeANodes(t *testing.T) {
 func randomFlight(draw *rand.Rand, size int) []*Op {
 	var cut cutter
 	calls := make([]*call, 0, size)
+	fenced := draw.IntN(2) == 0
 	for len(calls) < size {
 		op := Op{
-			Kind:  OpKind(draw.IntN(4)),
+			Kind:  OpKind(draw.IntN(5)),
 			Key:   fmt.Sprint("k", draw.IntN(2*size)),
 			Token: Token(fmt.Sprint("t", draw.IntN(3))),
 			TTL:   time.Duration(1 + draw.Int64N(int64(4*time.Second))),
+		}
+		if fenced {
+			op.Key = "f" + op.Key
+			op.Counter, op.CounterTTL = counterOf(op.Key), time.Hour
+			op.Fence = fence.Token(time.Now().UnixMicro() + draw.Int64N(4e6) - 2e6)
+		} else if op.Kind == OpStamp {
+			continue
 		}
 		if cut.fits(&op) {
 			calls = append(calls, &call{op: op})

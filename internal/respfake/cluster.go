@@ -42,6 +42,14 @@ func crc16(s string) uint16 {
 	return crc
 }
 
+// clusterInfo has the one field that a lock has to look at.
+func clusterInfo(x *call) any {
+	if !x.srv.opt.Cluster {
+		return failure("ERR This instance has cluster support disabled")
+	}
+	return verbatim("cluster_state:ok\r\ncluster_known_nodes:" + x.srv.info.field("cluster_known_nodes", x.now) + "\r\n")
+}
+
 func clusterKeySlot(x *call) any {
 	if !x.srv.opt.Cluster {
 		return failure("ERR This instance has cluster support disabled")

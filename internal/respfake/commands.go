@@ -45,6 +45,7 @@ var commands = map[string]command{
 
 	"info":            {min: 0, max: many, run: infoCommand},
 	"config|get":      {min: 1, max: many, run: configGet},
+	"cluster|info":    {run: clusterInfo},
 	"cluster|keyslot": {min: 1, max: 1, run: clusterKeySlot},
 	"time":            {min: 0, max: 0, run: timeCommand},
 

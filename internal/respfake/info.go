@@ -45,6 +45,8 @@ func (i *info) boot(opt Options) {
 		"role":             "master",
 		"master_replid":    randomID(),
 		"cluster_enabled":  enabled,
+
+		"cluster_known_nodes": "1", // CLUSTER INFO's
 	}
 }
 
