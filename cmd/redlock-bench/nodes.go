@@ -86,14 +86,16 @@ func masked(nodeURL string) string {
 
 // cluster is a set of running nodes.
 type cluster struct {
-	urls []string
-	stop []func() error // of each node that this program runs
-	lead time.Duration  // how far a node's timers may run ahead in one step
+	urls    []string
+	stop    []func() error // of each node that this program runs
+	lead    time.Duration  // how far a node's timers may run ahead in one step
+	durable bool           // no node forgets anything while it is used
 }
 
 // up starts the nodes of a set, or takes them as they are.
 func (set nodeSet) up(ctx context.Context) (*cluster, error) {
-	c := &cluster{urls: set.urls}
+	// What this program runs it does not restart.
+	c := &cluster{urls: set.urls, durable: set.kind != kindRemote}
 	if set.kind == kindEmbedded {
 		c.lead = embeddedTick
 	}
