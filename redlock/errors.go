@@ -48,7 +48,8 @@ type Vote struct {
 	RTT time.Duration
 	// Holder is the digest of the token that the key held instead, if known.
 	Holder string
-	// Err is why there is no definite answer.
+	// Err is why there is no definite answer. With quorum.Denied it says that the
+	// key holds something that is no lock: nobody gets it before that is gone.
 	Err error
 }
 

@@ -262,8 +262,10 @@ func (p part) reply(i int, sent form) Reply {
 			return Reply{Vote: quorum.Granted, Holder: Token(val), Remaining: max(0, left)}
 		case empty && !sent.plain, err == nil && sent.plain, err == nil && Token(val) == op.Token:
 			return Reply{Vote: quorum.Granted}
-		case empty || redis.HasErrorPrefix(err, "WRONGTYPE"):
+		case empty:
 			return Reply{Vote: quorum.Denied}
+		case redis.HasErrorPrefix(err, "WRONGTYPE"): // there is a key, and it is no lock
+			return Reply{Vote: quorum.Denied, Err: err}
 		case err == nil:
 			return Reply{Vote: quorum.Denied, Holder: Token(val)}
 		}
