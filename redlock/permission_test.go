@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/quorumlock/quorumlock/internal/redisproc"
 	"github.com/quorumlock/quorumlock/quorum"
 )
@@ -56,6 +58,28 @@ func TestEveryNeededCommandIsNeeded(t *testing.T) {
 	for _, command := range useful {
 		if missed := missing(t, s, slices.DeleteFunc(slices.Clone(all), func(c string) bool { return c == command })); missed != nil {
 			t.Errorf("without %s: %v", command, missed)
+		}
+	}
+}
+
+// Two options of a node need a command more each. Where that is denied there is no
+// connection, and the reason is told.
+func TestOptionsNeedTheirCommands(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, redisproc.Options{})
+	for command, set := range map[string]func(o *redis.Options){
+		"+select":         func(o *redis.Options) { o.DB = 3 },
+		"+client|setname": func(o *redis.Options) { o.ClientName = "me" },
+	} {
+		for _, others := range [][]string{needed, slices.Concat(needed, useful)} {
+			s.options = redis.Options{Addr: s.Addr()}
+			set(&s.options)
+			if missed := missing(t, s, others); len(missed) != 1 || !saysSo(missed[0]) {
+				t.Errorf("%s can be left out, or its lack is not told at once: %v", command, missed)
+			}
+			if missed := missing(t, s, append(slices.Clone(others), command)); missed != nil {
+				t.Errorf("more is needed than %s: %v", command, missed)
+			}
 		}
 	}
 }
