@@ -22,6 +22,21 @@ func TestDialErrorsShowNothingOfTheURL(t *testing.T) {
 		"redis://u:1?" + other + "@h:6379",
 		"redis://u:1?" + other + "=" + half + "@h:6379",
 		"redis://u:" + half + "#" + other + "@h:6379",
+		"redis://u:12#" + other + "@h:6379",
+		"redis://u:12#@" + other,
+		"redis://" + other + ":6379/0#",
+		"redis:u:" + half + "@" + other,
+		"redis:u:" + half + "@" + other + ":6379/0",
+		"redis:/0",
+		"redis:",
+		"redis:///0",
+		"redis:///0?client_name=" + half,
+		"redis://:6379/0",
+		"redis://u:" + half + "@",
+		"redis://u:" + half + "@:6379/0",
+		"redis:///u:" + half + "@" + other,
+		"rediss://u:" + half + "@/0",
+		"rediss:u:" + half + "@" + other,
 		"redis://u:" + half + "%" + other + "@h:6379",
 		"redis://u:" + half + "%zz" + other + "@h:6379",
 		"redis://u:" + half + " " + other + "@h:6379",
@@ -40,6 +55,10 @@ func TestDialErrorsShowNothingOfTheURL(t *testing.T) {
 		"redis://u:" + half + "@[::1",
 		"rediss://u:" + half + "@h:6379?skip_verify=" + other,
 		"unix://u:" + half + "/" + other + "@/run/redis.sock",
+		"unix://u:12/" + other + "@/run/redis.sock",
+		"unix://" + half + "/redis.sock",
+		"unix:" + half + "/redis.sock",
+		"unix:///run/" + half + "#" + other + ".sock",
 		"unix://u:" + half + "@",
 		"unix://u:" + half + "@/run/redis.sock?" + other,
 		"http://u:" + half + "@h",
@@ -65,6 +84,35 @@ func TestDialErrorsShowNothingOfTheURL(t *testing.T) {
 			if text := printed(err); strings.Contains(text, half) || strings.Contains(text, other) {
 				t.Errorf("%q is repeated in %s", url, text)
 			}
+		}
+	}
+}
+
+// What a URL may leave out has the same meaning on every machine.
+func TestDialFillsInPortAndDatabase(t *testing.T) {
+	for url, want := range map[string]string{
+		"redis://127.0.0.1":                  "127.0.0.1:6379",
+		"redis://127.0.0.1:":                 "127.0.0.1:6379",
+		"redis://127.0.0.1:7001/":            "127.0.0.1:7001",
+		"redis://localhost":                  "localhost:6379",
+		"redis://u:p%23w@127.0.0.1:7001/3":   "127.0.0.1:7001",
+		"redis://u:@127.0.0.1?db=3":          "127.0.0.1:6379",
+		"REDIS://127.0.0.1":                  "127.0.0.1:6379",
+		"rediss://[::1]":                     "[::1]:6379",
+		"unix:///nowhere/redis.sock":         "/nowhere/redis.sock",
+		"unix:/nowhere/redis.sock":           "/nowhere/redis.sock",
+		"unix://u:p@/nowhere/r%23.sock?db=1": "/nowhere/r#.sock",
+	} {
+		l, err := Dial([]string{url}, Config{})
+		if err != nil {
+			t.Errorf("%s: %v", url, err)
+			continue
+		}
+		if got := l.lanes[0].node.String(); got != want {
+			t.Errorf("%s is %s, want %s", url, got, want)
+		}
+		if err := l.Close(t.Context()); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -51,7 +51,8 @@ type Vote struct {
 	// Quarantined is how much longer the node's grants do not count; 0 if they
 	// do. Vote is then Unknown, and Err a *QuarantineError.
 	Quarantined time.Duration
-	// Err is why there is no definite answer.
+	// Err is why there is no definite answer. With quorum.Denied it says that the
+	// key holds something that is no lock: nobody gets it before that is gone.
 	Err error
 }
 

@@ -20,7 +20,7 @@ type Inspection struct {
 	// Remaining is how long a majority will hold it if nobody extends it.
 	Remaining time.Duration
 	// Votes has what each node holds: granted with a holder, denied if it has no
-	// such key.
+	// such key, and denied with an Err if the key is of a type that no lock has.
 	Votes []Vote
 }
 

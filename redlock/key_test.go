@@ -83,10 +83,12 @@ func TestWhatAKeyHoldsIsNotInterpreted(t *testing.T) {
 	})
 }
 
+const wrongType = "WRONGTYPE Operation against a key holding the wrong kind of value"
+
 // A key of ours that holds something else altogether is somebody's: it is never
 // overwritten or deleted, and the other keys of the flight do not suffer.
 func TestKeyOfAnotherTypeIsHeldByAnother(t *testing.T) {
-	for _, version := range []string{"7.0.15", "6.2.14"} {
+	for version, acquired := range map[string]string{"7.0.15": "denied(" + wrongType + ")", "6.2.14": "denied"} {
 		t.Run(version, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				servers, nodes := respNodes(t, 3, respfake.Options{Version: version})
@@ -103,7 +105,7 @@ func TestKeyOfAnotherTypeIsHeldByAnother(t *testing.T) {
 					acquireOp("a", "t", time.Minute), acquireOp("list", "t", time.Minute), acquireOp("b", "t", time.Minute),
 					extendOp("a", "t", time.Hour), extendOp("list", "t", time.Hour), extendOp("b", "t", time.Hour),
 					inspectOp("list"))
-				if got, want := answers(flight), "granted denied granted granted denied granted denied"; got != want {
+				if got, want := answers(flight), "granted "+acquired+" granted granted denied granted denied("+wrongType+")"; got != want {
 					t.Errorf("answers %s, want %s", got, want)
 				}
 				flight = mustSend(t, c, releaseOp("a", "t"), releaseOp("list", "t"), releaseOp("b", "t"))
@@ -120,5 +122,43 @@ func TestKeyOfAnotherTypeIsHeldByAnother(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// Who looks why nobody gets a lock is told that something else stands in its
+// place.
+func TestInspectNamesAKeyThatIsNoLock(t *testing.T) {
+	t.Parallel()
+	servers, nodes := startServers(t, 3)
+	l := onServers(t, nodes, patient())
+	for _, put := range [][]any{
+		{"rpush", "k", "v"}, {"sadd", "k", "v"}, {"zadd", "k", 1, "v"}, {"hset", "k", "f", "v"}, {"xadd", "k", "*", "f", "v"},
+	} {
+		for _, s := range servers {
+			s.do(t, put...)
+		}
+		seen, err := l.Inspect(t.Context(), "k")
+		if err != nil || seen.Held || seen.Holder != "" {
+			t.Errorf("after %s: %+v, %v", put[0], seen, err)
+		}
+		for _, v := range seen.Votes {
+			if v.Vote != quorum.Denied || v.Err == nil || !strings.Contains(v.String(), wrongType) {
+				t.Errorf("after %s: %v", put[0], v)
+			}
+		}
+		if _, err := l.TryAcquire(t.Context(), "k"); !errors.Is(err, ErrHeld) {
+			t.Errorf("after %s: got %v, want ErrHeld", put[0], err)
+		}
+		// On one node alone it does not hide who holds the others.
+		for _, s := range servers[1:] {
+			s.do(t, "set", "k", "t", "px", 1_000_000)
+		}
+		seen, err = l.Inspect(t.Context(), "k")
+		if err != nil || !seen.Held || seen.Holder != Token("t").Digest() || seen.Votes[0].Err == nil || seen.Votes[1].Err != nil {
+			t.Errorf("after %s on one node: %+v, %v", put[0], seen, err)
+		}
+		for _, s := range servers {
+			s.do(t, "del", "k")
+		}
 	}
 }

@@ -20,8 +20,13 @@ func TestTheAcquireOfALostLeaseIsNotSentLate(t *testing.T) {
 		l := newLocker(t, nodes, Config{TTL: time.Second})
 		synctest.Wait()
 		resume := mem[0].stop()
-		acquire(t, l, "a") // hangs in n1's flight
-		acquire(t, l, "b") // waits behind it
+		acquire(t, l, "a")
+		synctest.Wait() // it hangs in n1's flight; the next would travel with it otherwise
+		acquire(t, l, "b")
+		synctest.Wait()
+		if n := mem[0].arrived(); n != 1 {
+			t.Fatalf("%d operations went to n1, want one and the other behind it", n)
+		}
 		time.Sleep(2 * time.Second)
 		if mem[1].size() != 0 {
 			t.Fatal("they are not over")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -94,17 +96,45 @@ func New(nodes []Node, cfg Config) (*Locker, error) {
 
 // Dial is New on nodes named by URLs: redis://user:password@host:port/db,
 // rediss:// for TLS, unix://user:password@/path?db=0. What else a URL may say is
-// in go-redis' ParseURL. Errors do not repeat passwords.
+// in go-redis' ParseURL.
+//
+// Without a port it is 6379, without a database 0. The host has no default, as
+// localhost is another node on every machine: it is written out where it is
+// meant. A URL without a host, a Unix one with a host, or one with a # is
+// ErrInvalid like one that cannot be read, and the error repeats nothing of it.
+// What is special in a password must be percent-encoded.
 func Dial(urls []string, cfg Config) (*Locker, error) {
 	nodes := make([]Node, len(urls))
 	for i, u := range urls {
 		opts, err := redis.ParseURL(u)
+		if err == nil {
+			err = misread(u)
+		}
 		if err != nil {
 			return nil, invalid("URL %d of %d: %w", i+1, len(urls), withoutURL(err))
 		}
 		nodes[i] = Redis(opts)
 	}
 	return New(nodes, cfg)
+}
+
+// misread is why what ParseURL has read in a URL cannot be what was meant, or
+// nil. A password that was not encoded ends the host's part too early, the
+// password's beginning then passes for a port, and where no host is left
+// ParseURL takes localhost.
+func misread(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return err
+	case strings.Contains(text, "#"): // also one with nothing after it, which Parse drops
+		return errors.New("a # that is not encoded")
+	case u.Scheme == "unix" && u.Host != "":
+		return errors.New("a host where the path of a socket begins")
+	case u.Scheme != "unix" && u.Hostname() == "":
+		return errors.New("no host")
+	}
+	return nil
 }
 
 // WithTTL returns a view of the Locker with another TTL. It shares everything

@@ -151,7 +151,8 @@ type Reply struct {
 	Fence fence.Token
 	// Remaining is what the key had left (OpInspect).
 	Remaining time.Duration
-	// Err is why the vote is Unknown.
+	// Err is why the vote is Unknown. With Denied it says that the key holds
+	// something that is no lock.
 	Err error
 	// Nothing is for a vote that is Unknown because the node has refused the
 	// operation and has certainly not carried it out.

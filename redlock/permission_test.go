@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/quorumlock/quorumlock/internal/redisproc"
 	"github.com/quorumlock/quorumlock/quorum"
 )
@@ -56,6 +58,28 @@ func TestEveryNeededCommandIsNeeded(t *testing.T) {
 	for _, command := range useful {
 		if missed := missing(t, s, slices.DeleteFunc(slices.Clone(all), func(c string) bool { return c == command })); missed != nil {
 			t.Errorf("without %s: %v", command, missed)
+		}
+	}
+}
+
+// Two options of a node need a command more each. Where that is denied there is no
+// connection, and the reason is told.
+func TestOptionsNeedTheirCommands(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, redisproc.Options{})
+	for command, set := range map[string]func(o *redis.Options){
+		"+select":         func(o *redis.Options) { o.DB = 3 },
+		"+client|setname": func(o *redis.Options) { o.ClientName = "me" },
+	} {
+		for _, others := range [][]string{needed, slices.Concat(needed, useful)} {
+			s.options = redis.Options{Addr: s.Addr()}
+			set(&s.options)
+			if missed := missing(t, s, others); len(missed) != 1 || !saysSo(missed[0]) {
+				t.Errorf("%s can be left out, or its lack is not told at once: %v", command, missed)
+			}
+			if missed := missing(t, s, append(slices.Clone(others), command)); missed != nil {
+				t.Errorf("more is needed than %s: %v", command, missed)
+			}
 		}
 	}
 }
@@ -114,4 +138,37 @@ func missing(t *testing.T, s *realServer, commands []string) (missed []error) {
 		}
 	}
 	return missed
+}
+
+// A key that the node refuses to this user is the answer for that key, not for
+// those of other callers that travel with it. Redis checks all the keys of a
+// script against the user's patterns before it runs it.
+func TestAKeyThatIsNotPermittedDoesNotSpoilOthers(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, redisproc.Options{})
+	s.permit(t, slices.Concat(needed, useful, []string{"resetkeys", "~ours:*"})...)
+	c := dialConn(t, s.node(), hang)
+	for _, scripted := range []string{"unknown", "known"} { // to the node
+		s.do(t, "set", "theirs", "t")
+		for _, step := range []struct {
+			what   string
+			flight []*Op
+			one    string // what one of ours is answered
+		}{
+			{"acquire", mustSend(t, c, acquireOp("ours:1", "t", time.Minute), acquireOp("theirs", "t", time.Minute), acquireOp("ours:2", "t", time.Minute)), "granted"},
+			{"extend", mustSend(t, c, extendOp("ours:1", "t", time.Hour), extendOp("theirs", "t", time.Hour), extendOp("ours:2", "t", time.Hour)), "granted"},
+			{"inspect", mustSend(t, c, inspectOp("ours:1"), inspectOp("theirs"), inspectOp("ours:2")), "granted(t)"},
+			{"release", mustSend(t, c, releaseOp("ours:1", "t"), releaseOp("theirs", "t"), releaseOp("ours:2", "t")), "granted"},
+		} {
+			for i, op := range step.flight {
+				got := answers(flightOf(*op))
+				if theirs := i == 1; !theirs && got != step.one || theirs && !strings.Contains(got, "NOPERM") {
+					t.Errorf("scripts %s: %s of %q: %s", scripted, step.what, op.Key, got)
+				}
+			}
+		}
+		if left := s.keys(t); !slices.Equal(left, []string{"theirs"}) {
+			t.Errorf("scripts %s: the server holds %q", scripted, left)
+		}
+	}
 }

@@ -8,75 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/quorumlock/quorumlock/clock"
-	"github.com/quorumlock/quorumlock/internal/redisproc"
 )
-
-// A key that the node refuses to this user is the answer for that key, not for
-// those of other callers that happen to travel with it. Redis checks the keys
-// of a script against the user's patterns before it runs it.
-func TestAKeyThatIsNotPermittedDoesNotSpoilOthers(t *testing.T) {
-	redisproc.Require(t)
-	server, err := redisproc.Start(t.Context(), redisproc.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { server.Close() })
-	admin := redis.NewClient(&redis.Options{Addr: server.Addr()})
-	defer admin.Close()
-	if err := admin.Do(t.Context(), "acl", "setuser", "app", "on", ">secret", "~ok:*", "+@all").Err(); err != nil {
-		t.Fatal(err)
-	}
-	l, err := New([]Node{Redis(&redis.Options{Addr: server.Addr(), Username: "app", Password: "secret"})}, Config{NodeTimeout: 2 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		l.Close(ctx)
-	})
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				if _, err := l.TryAcquire(context.Background(), "not-permitted"); err == nil {
-					t.Error("acquired what is not permitted: the test shows nothing")
-					return
-				}
-			}
-		}
-	})
-	var extends, releases int
-	var first error
-	for range 300 {
-		lease, err := l.TryAcquire(t.Context(), "ok:1")
-		if err != nil {
-			continue // held: an earlier release failed
-		}
-		if err := lease.Extend(t.Context(), 11*time.Second); err != nil {
-			extends++
-			first = errors.Join(first, err)
-		}
-		if err := lease.Release(t.Context()); err != nil {
-			releases++
-			if first == nil {
-				first = err
-			}
-		}
-	}
-	close(stop)
-	wg.Wait()
-	if extends+releases > 0 {
-		t.Errorf("%d extends and %d releases failed, all of a permitted key, the first with %.300v", extends, releases, first)
-	}
-}
 
 // The error of an operation that asked nodes has each node's vote, also if a
 // quorum granted.

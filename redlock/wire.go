@@ -73,6 +73,9 @@ type part struct {
 	left *redis.DurationCmd
 }
 
+// errNoLock is why a script denies a key that is not another's.
+var errNoLock = errors.New("the key holds something that is no lock")
+
 // errUnread is the error of a command whose answer was not read.
 var errUnread = errors.New("no answer was read")
 
@@ -298,8 +301,10 @@ func (p part) reply(i int, sent form) Reply {
 			return Reply{Vote: quorum.Granted, Holder: Token(val), Remaining: max(0, left)}
 		case empty && !sent.plain, err == nil && sent.plain, err == nil && Token(val) == op.Token:
 			return Reply{Vote: quorum.Granted}
-		case empty || redis.HasErrorPrefix(err, "WRONGTYPE"):
+		case empty:
 			return Reply{Vote: quorum.Denied}
+		case redis.HasErrorPrefix(err, "WRONGTYPE"): // there is a key, and it is no lock
+			return Reply{Vote: quorum.Denied, Err: err}
 		case err == nil:
 			return Reply{Vote: quorum.Denied, Holder: Token(val)}
 		}
@@ -319,13 +324,15 @@ func (p part) reply(i int, sent form) Reply {
 			return Reply{Vote: quorum.Denied, Holder: Token(val)}
 		case int64:
 			switch {
+			case val == 0 && op.Kind == OpAcquire:
+				return Reply{Vote: quorum.Denied, Err: errNoLock}
 			case val == 0:
 				return Reply{Vote: quorum.Denied}
 			case val > 0 && op.Kind == OpAcquire:
 				return Reply{Vote: quorum.Granted, Fence: fence.Token(val)}
 			case val == 1:
 				return Reply{Vote: quorum.Granted}
-			case val == -1:
+			case val == -1 && op.Counter != "":
 				return Reply{Vote: quorum.Unknown, Err: fmt.Errorf("its fences cannot be counted: %q holds no number, or too large a one", op.Counter)}
 			}
 		}

@@ -19,6 +19,8 @@ type settings struct {
 	keys    int // that the workers fight for
 	hold    time.Duration
 	seed    uint64
+	fenced  bool
+	durable bool   // remote nodes forget nothing in a restart
 	json    string // a file name, "-" for stdout, "" for none
 }
 
@@ -45,6 +47,8 @@ func parseRun(args []string) (settings, error) {
 		}
 		return nil
 	})
+	fs.BoolVar(&s.fenced, "fenced", false, "")
+	fs.BoolVar(&s.durable, "durable", false, "")
 	fs.StringVar(&s.json, "json", "", "")
 	if err := fs.Parse(args); err != nil {
 		return s, err

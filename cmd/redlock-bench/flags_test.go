@@ -25,6 +25,8 @@ func TestFlagsAreRead(t *testing.T) {
 		{"-n 100", func(s *settings) { s.cycles = 100 }},
 		{"-ttl 500ms", func(s *settings) { s.ttl = 500 * time.Millisecond }},
 		{"-keys 1", func(s *settings) { s.keys = 1 }},
+		{"-fenced", func(s *settings) { s.fenced = true }},
+		{"-durable", func(s *settings) { s.durable = true }},
 		{"-hold 0", func(s *settings) { s.hold = 0 }},
 		{"-hold 5s", func(s *settings) { s.hold = 5 * time.Second }},
 		{"-seed 0", func(s *settings) { s.seed = 0 }},
@@ -90,12 +92,12 @@ func TestHelpIsNotAnError(t *testing.T) {
 
 // Every flag is explained, and nothing else is.
 func TestUsageKnowsTheFlags(t *testing.T) {
-	for _, name := range []string{"nodes", "c", "d", "n", "ttl", "keys", "hold", "seed", "json"} {
+	for _, name := range []string{"nodes", "c", "d", "n", "ttl", "keys", "hold", "seed", "fenced", "durable", "json"} {
 		if !strings.Contains(runUsage, "\n  -"+name+" ") {
 			t.Errorf("-%s is not explained", name)
 		}
 	}
-	if got := strings.Count(runUsage, "\n  -"); got != 9 {
+	if got := strings.Count(runUsage, "\n  -"); got != 11 {
 		t.Errorf("%d flags are explained", got)
 	}
 }

@@ -72,11 +72,14 @@ type quorumLocker struct{ *redlock.Locker }
 
 // config is that of a Locker on the cluster whose keys begin with prefix.
 func (c *cluster) config(ttl time.Duration, prefix string) redlock.Config {
+	maxTTL := max(ttl, 30*time.Second)
 	return redlock.Config{
-		TTL:       ttl,
-		MaxTTL:    max(ttl, 30*time.Second),
-		Drift:     clock.Drift{Slack: 2*time.Millisecond + c.lead},
-		KeyPrefix: prefix,
+		TTL:          ttl,
+		MaxTTL:       maxTTL,
+		FenceTTL:     10 * maxTTL, // the least there may be: nobody needs these fences afterwards
+		DurableNodes: c.durable,
+		Drift:        clock.Drift{Slack: 2*time.Millisecond + c.lead},
+		KeyPrefix:    prefix,
 	}
 }
 

@@ -11,7 +11,7 @@
 //	software         redlock_bench, quorumlock, go_redis: versions
 //	machine          cpus, cpu, gomaxprocs, os, arch, kernel, go
 //	settings         nodes (embedded, spawn or remote), workers, phase_s or cycles,
-//	                 ttl_ms, keys, hold_ms, seed
+//	                 ttl_ms, keys, hold_ms, seed, fenced, durable (nodes)
 //	nodes[]          url (without password), server, or error
 //	phases[]         in the order in which they ran:
 //	  name           distinct or contended

@@ -63,14 +63,32 @@ func parseNodes(text string) (nodeSet, error) {
 			end = starts[i+1][0]
 		}
 		u := strings.Trim(text[at[0]:end], ", ")
-		// A comma in the address is one before a server without its scheme.
-		if opts, err := redis.ParseURL(u); err != nil || opts.Network == "tcp" && strings.Contains(opts.Addr, ",") {
+		if !readable(u) {
 			return nodeSet{}, fmt.Errorf("URL %d of %d cannot be read: want redis://user:password@host:port/db, rediss:// for TLS, "+
 				"or unix://user:password@/path, with what is special in the password percent-encoded", i+1, set.count)
 		}
 		set.urls = append(set.urls, u)
 	}
 	return set, nil
+}
+
+// readable reports whether a URL names a node, and surely the one that was meant:
+// where a password was not encoded, or a host is missing, ParseURL may find
+// another.
+func readable(nodeURL string) bool {
+	opts, err := redis.ParseURL(nodeURL)
+	if err != nil || strings.Contains(nodeURL, "#") {
+		return false
+	}
+	u, err := url.Parse(nodeURL)
+	if err != nil {
+		return false
+	}
+	if opts.Network == "unix" {
+		return u.Host == ""
+	}
+	// A comma in the host is one before a server without its scheme.
+	return u.Hostname() != "" && !strings.Contains(u.Host, ",")
 }
 
 // masked is a node's URL for people: without its password, and without its
@@ -86,14 +104,16 @@ func masked(nodeURL string) string {
 
 // cluster is a set of running nodes.
 type cluster struct {
-	urls []string
-	stop []func() error // of each node that this program runs
-	lead time.Duration  // how far a node's timers may run ahead in one step
+	urls    []string
+	stop    []func() error // of each node that this program runs
+	lead    time.Duration  // how far a node's timers may run ahead in one step
+	durable bool           // no node forgets anything while it is used
 }
 
 // up starts the nodes of a set, or takes them as they are.
 func (set nodeSet) up(ctx context.Context) (*cluster, error) {
-	c := &cluster{urls: set.urls}
+	// What this program runs it does not restart.
+	c := &cluster{urls: set.urls, durable: set.kind != kindRemote}
 	if set.kind == kindEmbedded {
 		c.lead = embeddedTick
 	}

@@ -52,6 +52,16 @@ func TestErrorsDoNotRepeatPasswords(t *testing.T) {
 		"hunter2",
 		"http://user:hunter2@h",
 		"unix://user:hunter2@",
+		"redis://user:12#hunter2@h",
+		"redis://hunter2:12#",
+		"redis://user:hunter2@/0",
+		"redis://user:hunter2@:6379",
+		"redis:///0?client_name=hunter2",
+		"redis://h,redis://:12,redis://hunter2",
+		"redis:user:hunter2@h",
+		"unix://user:12/hunter2@/run/r.s",
+		"unix://hunter2/r.s",
+		"unix:///run/r.s#hunter2",
 		" redis://user:hunter2@h:port",
 	} {
 		for _, args := range [][]string{{"-nodes", value}, {"-nodes=" + value}, {"-c", "1", value}} {

@@ -32,6 +32,8 @@ type reportSettings struct {
 	Keys    int     `json:"keys"`
 	HoldMS  float64 `json:"hold_ms"`
 	Seed    uint64  `json:"seed"`
+	Fenced  bool    `json:"fenced"`
+	Durable bool    `json:"durable"` // the nodes forget nothing during the run
 }
 
 // reportNode is a node as it was found at the start.

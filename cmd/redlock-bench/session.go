@@ -36,6 +36,7 @@ func (s session) run(ctx context.Context) (r report, err error) {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, c.down()) }()
+	c.durable = c.durable || s.durable
 
 	prefix := namespace()
 	found := c.look(ctx, prefix)
@@ -46,9 +47,12 @@ func (s session) run(ctx context.Context) (r report, err error) {
 		return r, err
 	}
 	r = s.report(found)
+	r.Settings.Durable = c.durable
 	r.head(s.text)
 
-	l, err := s.makeLocker(c, c.config(s.ttl, prefix))
+	cfg := c.config(s.ttl, prefix)
+	cfg.Fenced = s.fenced
+	l, err := s.makeLocker(c, cfg)
 	if err != nil {
 		return r, err
 	}
@@ -59,7 +63,9 @@ func (s session) run(ctx context.Context) (r report, err error) {
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closePatience)
 	defer cancel()
 	closing := l.Close(after)
-	r.Check = decide(holds, c.look(context.WithoutCancel(ctx), prefix), closing)
+	found = c.look(context.WithoutCancel(ctx), prefix)
+	r.Check = decide(holds, found, closing)
+	c.forget(after, found)
 	r.foot(s.text)
 	return r, nil
 }
@@ -131,7 +137,7 @@ func (s session) report(found []survey) report {
 		Started: time.Now(), Software: thisSoftware(), Machine: thisMachine(),
 		Settings: reportSettings{
 			Nodes: s.nodes.kind, Workers: s.workers, Cycles: s.cycles, TTLMS: millis(s.ttl),
-			Keys: s.keys, HoldMS: millis(s.hold), Seed: s.seed,
+			Keys: s.keys, HoldMS: millis(s.hold), Seed: s.seed, Fenced: s.fenced,
 		},
 	}
 	if s.cycles == 0 {

@@ -104,6 +104,7 @@ func TestRunOnRemoteServersIsClean(t *testing.T) {
 		client.Close()
 	}
 	s, text := testSession(t, strings.Join(urls, ","))
+	s.durable = true
 	r, err := s.run(t.Context())
 	wantClean(t, r, err, text.String(), 80)
 	var object bytes.Buffer

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,7 +27,8 @@ type survey struct {
 	url    string // masked
 	server string // such as "Redis 7.0.15"
 	keys   []string
-	err    error // why it could not be looked at
+	fences []string // more keys, which count the fences and outlive their locks
+	err    error    // why it could not be looked at
 }
 
 // look asks every node, past the locker and all at once, who it is and which
@@ -61,10 +63,29 @@ func lookAt(ctx context.Context, nodeURL, prefix string) survey {
 	s.server = serverName(info)
 	keys := client.Scan(ctx, 0, prefix+"*", 1000).Iterator()
 	for keys.Next(ctx) {
-		s.keys = append(s.keys, keys.Val())
+		if key := keys.Val(); strings.HasSuffix(key, ":fence") {
+			s.fences = append(s.fences, key)
+		} else {
+			s.keys = append(s.keys, key)
+		}
 	}
 	s.err = keys.Err()
 	return s
+}
+
+// forget removes the counters of fences that were found. Where it cannot, they
+// end by themselves.
+func (c *cluster) forget(ctx context.Context, found []survey) {
+	for i, s := range found {
+		client, err := plainClient(c.urls[i])
+		if err != nil {
+			continue
+		}
+		for some := range slices.Chunk(s.fences, 1000) {
+			client.Unlink(ctx, some...)
+		}
+		client.Close()
+	}
 }
 
 // plainClient is a client of one node that has nothing to do with the locker's.

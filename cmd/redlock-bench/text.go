@@ -24,7 +24,11 @@ func (r report) head(w io.Writer) {
 	fmt.Fprintf(w, "redlock-bench %s\n\n", r.Software.Bench)
 	fmt.Fprintf(w, "machine   %s, GOMAXPROCS %d, %s/%s%s, %s\n", cpu, m.GOMAXPROCS, m.OS, m.Arch, kernel, m.Go)
 	fmt.Fprintf(w, "library   quorumlock %s, go-redis %s\n", r.Software.Library, r.Software.GoRedis)
-	fmt.Fprintf(w, "run       %d workers, TTL %s, seed %d\n", s.Workers, ms(s.TTLMS), s.Seed)
+	fences := ""
+	if s.Fenced {
+		fences = ", with fences"
+	}
+	fmt.Fprintf(w, "run       %d workers, TTL %s%s, seed %d\n", s.Workers, ms(s.TTLMS), fences, s.Seed)
 	for i, n := range r.Nodes {
 		label := "          "
 		if i == 0 {
@@ -35,6 +39,14 @@ func (r report) head(w io.Writer) {
 			continue
 		}
 		fmt.Fprintf(w, "%s%s  %s, %s\n", label, n.URL, n.Server, s.Nodes)
+	}
+	switch {
+	case s.Durable && s.Nodes == kindRemote:
+		fmt.Fprintln(w, "          taken to be durable, as -durable says: one that restarts votes at once")
+	case s.Durable:
+		fmt.Fprintln(w, "          taken to be durable: nothing restarts them during the run")
+	default:
+		fmt.Fprintln(w, "          not taken to be durable: one that has just started does not vote yet (-durable)")
 	}
 }
 

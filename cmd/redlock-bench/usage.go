@@ -38,6 +38,9 @@ a key at once, and nothing left on the nodes.
                long a worker waits for a key before it counts that as a failure.
   -keys N      keys that the workers fight for in the second phase (4)
   -hold TIME   how long they hold one (1ms)
+  -fenced      have every lease come with a fence
+  -durable     the servers at the URLs keep every key through a restart. Without
+               it, one that has not been up for 31 s or more does not vote yet.
   -seed N      of the choice of keys and of pauses after failures (1)
   -json FILE   write the results as JSON too; - means standard output, and the
                text then goes to standard error
