@@ -239,8 +239,8 @@ func TestAuditKnowsWhatItsLockerHasSeen(t *testing.T) {
 		servers[1].SetInfo("uptime_in_seconds", "3600")
 		servers[1].Restart(false)
 		for _, want := range []string{
-			"quarantined for 32s more: restarted since it was last asked, MaxTTL 30s", // by the audit itself, before an idle lane was
-			"quarantined for 28s more: restarted 5s ago, MaxTTL 30s",
+			"is quarantined for 32s more: restarted since it was last asked, MaxTTL 30s", // by the audit itself, before an idle lane was
+			"is quarantined for 28s more: restarted 5s ago, MaxTTL 30s",
 		} {
 			r := audit(t, l)
 			if n := r.Nodes[1]; n.Votes || n.WhyNot != want || n.QuarantinedS < 27 || n.QuarantinedS > 33 || r.Voters != 2 {

@@ -149,7 +149,7 @@ func TestAuditTellsNodesApart(t *testing.T) {
 	r := audit(t, onServers(t, nodes, forgetful()))
 	wantFound(t, r, r.Nodes[1].Node, "problem: is a replica")
 	wantFound(t, r, r.Nodes[2].Node, "problem: does not answer", "refused")
-	wantFound(t, r, r.Nodes[3].Node, "problem: quarantined for ", "restarted ", ", MaxTTL 30s: wait")
+	wantFound(t, r, r.Nodes[3].Node, "problem: is quarantined for ", "restarted ", ", MaxTTL 30s: wait")
 	wantFound(t, r, "", "problem: 0 of 4 nodes may vote and 3 are needed")
 	if f := r.Nodes[1].Facts; f == nil || !strings.HasPrefix(f.RefusedWrites, "READONLY") {
 		t.Errorf("%+v", f)

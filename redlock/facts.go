@@ -24,7 +24,7 @@ type Facts struct {
 	// RunID names the process.
 	RunID string `json:"-"`
 	// UptimeS is by the node's wall clock.
-	UptimeS int64 `json:"uptime_s,omitempty"`
+	UptimeS int64 `json:"uptime_s"`
 	// Role is master or replica.
 	Role string `json:"role,omitempty"`
 	// Cluster is whether the node is in cluster mode, and ClusterNodes how many

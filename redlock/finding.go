@@ -23,7 +23,9 @@ func (r rules) findings(n NodeReport, add func(s Severity, format string, args .
 		add(Warning, "forgets keys when its memory is full (maxmemory %s, maxmemory-policy %s), and a lock that is forgotten goes to a second holder: "+
 			"CONFIG SET maxmemory-policy noeviction", inBytes(f.MaxMemory), f.MaxMemoryPolicy)
 	}
-	r.persistence(f, add)
+	if n.Votes || n.QuarantinedS > 0 { // of others nothing is relied on
+		r.persistence(f, add)
+	}
 	if rtt := millis(f.RoundTripMS); rtt > r.nodeTimeout/2 {
 		add(Warning, "takes %v at best to answer, more than half of Config.NodeTimeout, %v, so that many votes will come too late: "+
 			"raise it, up to a quarter of the TTL, or bring the node nearer", rtt, r.nodeTimeout)
@@ -124,7 +126,7 @@ func (r rules) persistence(f *Facts, add func(Severity, string, ...any)) {
 	case r.durable && verdict == "unknown":
 		add(Warning, "may forget locks in a restart (%s), and Config.DurableNodes says that it does not: %s, and audit again", why, permit("config|get"))
 	case !r.durable && verdict == "no":
-		add(Note, "may forget locks in a restart (%s), so each costs it %v of quarantine: nothing, if a quorum is left without it", why, r.need)
+		add(Note, "may forget locks in a restart (%s), and so has no vote for %v after one: fine, as long as the others make a quorum", why, r.need)
 	}
 	for _, step := range []struct{ what, went string }{
 		{"snapshot", p.LastSave}, {"write to its append-only file", p.LastAppend}, {"rewrite of its append-only file", p.LastRewrite},

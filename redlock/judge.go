@@ -130,8 +130,10 @@ func (r rules) bar(answers []answer, i int) *bar {
 		return r.quarantined(quarantined)
 	case a.run != "" && a.run != f.RunID && !r.durable:
 		return r.quarantined(&QuarantineError{For: r.need, Why: "restarted since it was last asked", MaxTTL: r.maxTTL})
-	case a.standing != nil:
+	case errors.Is(a.standing, errStalled):
 		return &bar{why: a.standing.Error(), todo: "ask again in a moment"}
+	case a.standing != nil: // not connected, or no voter when it was
+		return &bar{why: "is " + a.standing.Error(), todo: "ask again in a moment"}
 	case !a.met && !r.durable && f.RunID != "" && r.need > seconds(f.UptimeS):
 		return r.quarantined(&QuarantineError{
 			For: r.need - seconds(max(0, f.UptimeS)), Why: fmt.Sprintf("restarted %v ago", seconds(f.UptimeS)), MaxTTL: r.maxTTL,
@@ -154,7 +156,7 @@ func (r rules) bar(answers []answer, i int) *bar {
 
 func (r rules) quarantined(q *QuarantineError) *bar {
 	return &bar{
-		why:        q.Error(),
+		why:        "is " + q.Error(),
 		todo:       "wait; a lock that it may have forgotten could still be held until then",
 		quarantine: q.For,
 	}

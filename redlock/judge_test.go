@@ -82,24 +82,27 @@ func TestFactsAreJudged(t *testing.T) {
 			"warning n2: does not say what it is, and votes all the same, as Config.AllowUnidentified says: a restart",
 		}},
 		"just restarted": {func(a []answer, _ *rules) { a[1].facts.UptimeS = 31 }, "13", []string{
-			"problem n2: quarantined for 1s more: restarted 31s ago, MaxTTL 30s: wait; a lock that it may have forgotten",
+			"problem n2: is quarantined for 1s more: restarted 31s ago, MaxTTL 30s: wait; a lock that it may have forgotten",
 		}},
-		"its clock was put back":          {func(a []answer, _ *rules) { a[1].facts.UptimeS = -5 }, "13", []string{"problem n2: quarantined for 32s more: "}},
+		"its clock was put back":          {func(a []answer, _ *rules) { a[1].facts.UptimeS = -5 }, "13", []string{"problem n2: is quarantined for 32s more: "}},
 		"restarted just long enough ago":  {func(a []answer, _ *rules) { a[1].facts.UptimeS = 32 }, "123", nil},
 		"just restarted, but it is known": {func(a []answer, _ *rules) { a[1].facts.UptimeS, a[1].met = 1, true }, "123", nil},
 		"seen to restart": {func(a []answer, _ *rules) {
 			a[1].met, a[1].standing = true, fmt.Errorf("wrapped: %w", &QuarantineError{For: 2500 * time.Millisecond, Why: "had its data replaced 29s ago", MaxTTL: 30 * time.Second})
 		}, "13", []string{
-			"problem n2: quarantined for 3s more: had its data replaced 29s ago, MaxTTL 30s: wait",
+			"problem n2: is quarantined for 3s more: had its data replaced 29s ago, MaxTTL 30s: wait",
 		}},
 		"restarted, and only the audit has seen it": {func(a []answer, _ *rules) { a[1].met, a[1].run = true, "another run id" }, "13", []string{
-			"problem n2: quarantined for 32s more: restarted since it was last asked, MaxTTL 30s",
+			"problem n2: is quarantined for 32s more: restarted since it was last asked, MaxTTL 30s",
 		}},
 		"restarted, and only the audit has seen it, with its keys": {func(a []answer, r *rules) {
 			a[1].met, a[1].run, r.durable = true, "another run id", true
 		}, "123", nil},
 		"answers, but not the Locker": {func(a []answer, _ *rules) { a[1].met, a[1].standing = true, errors.New("not connected: reset") }, "13", []string{
-			"problem n2: not connected: reset: ask again in a moment",
+			"problem n2: is not connected: reset: ask again in a moment",
+		}},
+		"answers, but not in time": {func(a []answer, _ *rules) { a[1].met, a[1].standing = true, errStalled }, "13", []string{
+			"problem n2: has not answered for a while, and is sent nothing more until it does: ask again in a moment",
 		}},
 		"loading": {func(a []answer, _ *rules) { a[1].facts.Loading = true }, "13", []string{"problem n2: is loading its data: wait"}},
 		"read-only": {func(a []answer, _ *rules) { a[1].facts.RefusedWrites = "MISCONF no space" }, "13", []string{
@@ -144,7 +147,7 @@ func TestFactsAreJudged(t *testing.T) {
 		}},
 		"a policy without a limit":   {func(a []answer, _ *rules) { a[1].facts.MaxMemoryPolicy = "allkeys-lru" }, "123", nil},
 		"a limit without a policy":   {func(a []answer, _ *rules) { a[1].facts.MaxMemory = 1 << 30 }, "123", nil},
-		"memory only":                {func(a []answer, _ *rules) { a[1].facts.Persistence = Persistence{AppendOnly: "no"} }, "123", []string{"note n2: may forget locks in a restart (appendonly is no), so each costs it 32s of quarantine"}},
+		"memory only":                {func(a []answer, _ *rules) { a[1].facts.Persistence = Persistence{AppendOnly: "no"} }, "123", []string{"note n2: may forget locks in a restart (appendonly is no), and so has no vote for 32s after one"}},
 		"synced every second":        {func(a []answer, _ *rules) { a[1].facts.Persistence.AppendFsync = "everysec" }, "123", []string{"note n2: may forget locks in a restart (appendfsync is everysec)"}},
 		"persistence nobody knows":   {func(a []answer, _ *rules) { a[1].facts.Persistence.AppendFsync = "" }, "123", []string{}},
 		"durable, as was said":       {func(_ []answer, r *rules) { r.durable = true }, "123", []string{}},
