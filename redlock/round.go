@@ -41,11 +41,12 @@ type call struct {
 
 	// What follows is guarded by lane.mu, and op.Reply is too, except that while
 	// the call is written it belongs to the lane's goroutine.
-	state  callState
-	undo   bool  // what this acquire sets is to be released at once
-	debt   *debt // what this release pays
-	gen    int   // the number of the connection it was written to
-	cutOff bool  // that connection ended before the answer came
+	state      callState
+	undo       bool             // what this acquire sets is to be released at once
+	quarantine *QuarantineError // why this grant does not count
+	debt       *debt            // what this release pays
+	gen        int              // the number of the connection it was written to
+	cutOff     bool             // that connection ended before the answer came
 }
 
 type callState uint8
