@@ -297,7 +297,9 @@ func (l *lane) land(flight []*call, err error) {
 		}
 		c.state = answered
 		if c.op.Kind == OpAcquire && c.round != nil && reply.Vote == quorum.Granted {
-			c.quarantine = l.voter.quarantined(l.at(c.round.start), l.at(now))
+			if why := l.voter.quarantined(l.at(c.round.start), l.at(now)); why != nil {
+				reply.Err = why
+			}
 		}
 		c.cutOff = err != nil && reply.Vote == quorum.Unknown
 		if c.debt != nil {
@@ -316,11 +318,12 @@ func (l *lane) land(flight []*call, err error) {
 	}
 }
 
-// counted is the node's reply as the ballot is to have it.
+// counted is the node's reply as the ballot is to have it: a grant that comes with
+// an error is in quarantine.
 func (c *call) counted() Reply {
 	reply := c.op.Reply
-	if c.quarantine != nil {
-		reply.Vote, reply.Err = quorum.Unknown, c.quarantine
+	if reply.Vote == quorum.Granted && reply.Err != nil {
+		reply.Vote = quorum.Unknown
 	}
 	return reply
 }
