@@ -296,6 +296,11 @@ func (l *lane) land(flight []*call, err error) {
 			*reply = Reply{Vote: quorum.Unknown, Err: err}
 		}
 		c.state = answered
+		if c.op.Kind == OpAcquire && c.round != nil && reply.Vote == quorum.Granted {
+			if why := l.voter.quarantined(l.at(c.round.start), l.at(now)); why != nil {
+				reply.Err = why
+			}
+		}
 		c.cutOff = err != nil && reply.Vote == quorum.Unknown
 		if c.debt != nil {
 			l.settle(c.debt, reply.Vote, err != nil, now)
@@ -308,20 +313,17 @@ func (l *lane) land(flight []*call, err error) {
 	l.mu.Unlock()
 	for _, c := range flight {
 		if c.round != nil {
-			c.round.answer(c.node, l.counted(c, now), now)
+			c.round.answer(c.node, c.counted(), now)
 		}
 	}
 }
 
-// counted is the node's reply to c as the ballot is to have it.
-func (l *lane) counted(c *call, now clock.Instant) Reply {
+// counted is the node's reply as the ballot is to have it: a grant that comes with
+// an error is in quarantine.
+func (c *call) counted() Reply {
 	reply := c.op.Reply
-	if c.op.Kind == OpAcquire && reply.Vote == quorum.Granted {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if why := l.voter.quarantined(l.at(c.round.start), l.at(now)); why != nil {
-			reply.Vote, reply.Err = quorum.Unknown, why
-		}
+	if reply.Vote == quorum.Granted && reply.Err != nil {
+		reply.Vote = quorum.Unknown
 	}
 	return reply
 }
