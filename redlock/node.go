@@ -10,7 +10,7 @@ import (
 )
 
 // Node is one voter: an independent Redis master as [Redis] and [Dial] make
-// it, or a simulated one. A Locker calls Connect from one goroutine per node.
+// it, or a simulated one. Connect may be called while another call of it is under way.
 //
 // Node and [Conn] may gain methods before version 1.
 type Node interface {
