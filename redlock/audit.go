@@ -84,7 +84,6 @@ func (l *Locker) Audit(ctx context.Context) (*Report, error) {
 	// and that looks like their own fault.
 	asking, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	defer context.AfterFunc(ctx, cancel)()
 	nobodys, err := newToken()
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)

@@ -127,6 +127,14 @@ func TestAuditEndsWithItsContext(t *testing.T) {
 				t.Errorf("%s: %+v, %v after %v", name, r, err, time.Since(began))
 			}
 		}
+		// No node is found to be silent because its caller could not wait.
+		for range 20 {
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			if r, err := l.Audit(ctx); r != nil || !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%+v, %v", r, err)
+			}
+			cancel()
+		}
 		servers[1].Continue()
 		synctest.Wait()
 		for i, s := range servers {
@@ -236,22 +244,23 @@ func TestAuditKnowsWhatItsLockerHasSeen(t *testing.T) {
 		time.Sleep(time.Hour)
 		l := newLocker(t, nodes, Config{})
 		acquire(t, l, "k")
+		time.Sleep(time.Second) // all lanes are connected, and idle
 		servers[1].SetInfo("uptime_in_seconds", "3600")
 		servers[1].Restart(false)
 		for _, want := range []string{
-			"is quarantined for 32s more: restarted since it was last asked, MaxTTL 30s", // by the audit itself, before an idle lane was
-			"is quarantined for 28s more: restarted 5s ago, MaxTTL 30s",
+			": restarted since it was last asked, MaxTTL 30s", // by the audit itself, before an idle lane was
+			" ago, MaxTTL 30s",
 		} {
 			r := audit(t, l)
-			if n := r.Nodes[1]; n.Votes || n.WhyNot != want || n.QuarantinedS < 27 || n.QuarantinedS > 33 || r.Voters != 2 {
+			if n := r.Nodes[1]; n.Votes || !strings.HasPrefix(n.WhyNot, "is quarantined for ") || !strings.HasSuffix(n.WhyNot, want) || r.Voters != 2 {
 				t.Errorf("%+v, want %s", n, want)
 			}
-			time.Sleep(10 * time.Second)
+			time.Sleep(7500 * time.Millisecond)
 		}
 		if r := audit(t, newLocker(t, nodes, Config{})); r.Voters != 3 {
 			t.Errorf("one who has not seen it: %+v", r)
 		}
-		time.Sleep(20 * time.Second)
+		time.Sleep(23 * time.Second)
 		if r := audit(t, l); r.Voters != 3 {
 			t.Errorf("afterwards: %+v", r)
 		}

@@ -46,6 +46,9 @@ func TestFactsAreJudged(t *testing.T) {
 		"replica": {func(a []answer, _ *rules) { a[1].facts.Role = "replica" }, "13", []string{
 			"problem n2: is a replica: put a master of its own in its place",
 		}},
+		"replica that keeps nothing": {func(a []answer, _ *rules) {
+			a[1].facts.Role, a[1].facts.Persistence = "replica", Persistence{AppendOnly: "no"}
+		}, "13", []string{"problem n2: is a replica"}},
 		"role not told":   {func(a []answer, _ *rules) { a[1].facts.Role = "" }, "123", nil},
 		"cluster of one":  {func(a []answer, _ *rules) { a[1].facts.Cluster, a[1].facts.ClusterNodes = true, 1 }, "123", nil},
 		"cluster of more": {func(a []answer, _ *rules) { a[1].facts.Cluster, a[1].facts.ClusterNodes = true, 6 }, "13", []string{"problem n2: is one of 6 nodes of a cluster: put a server of its own"}},
