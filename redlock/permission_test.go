@@ -77,7 +77,7 @@ func TestOptionsNeedTheirCommands(t *testing.T) {
 		"+select":         func(o *redis.Options) { o.DB = 3 },
 		"+client|setname": func(o *redis.Options) { o.ClientName = "me" },
 	} {
-		for _, others := range [][]string{needed, slices.Concat(needed, useful)} {
+		for _, others := range [][]string{append(slices.Clone(needed), ping), slices.Concat(needed, useful)} {
 			s.options = redis.Options{Addr: s.Addr()}
 			set(&s.options)
 			if missed := missing(t, s, others); len(missed) != 1 || !saysSo(missed[0]) {
