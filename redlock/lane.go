@@ -296,7 +296,7 @@ func (l *lane) land(flight []*call, err error) {
 			*reply = Reply{Vote: quorum.Unknown, Err: err}
 		}
 		c.state = answered
-		if c.op.Kind == OpAcquire && c.round != nil && reply.Vote == quorum.Granted {
+		if c.op.Kind <= OpExtend && c.round != nil && reply.Vote == quorum.Granted {
 			if why := l.voter.quarantined(l.at(c.round.start), l.at(now)); why != nil {
 				reply.Err = why
 			}

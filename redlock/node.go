@@ -70,8 +70,8 @@ type Peer struct {
 	// whole seconds: up to a second more or less than it has. A clock that was
 	// stepped makes it wrong, and may make it negative.
 	Uptime time.Duration
-	// ReplicationID names the data set. It changes when the node takes over
-	// another's, and when it is promoted.
+	// ReplicationID names the data set that the node has taken over from another
+	// and then gone on with as a master, or is "" if it has only ever had its own.
 	ReplicationID string
 	// Replica: the node copies another.
 	Replica bool

@@ -194,10 +194,14 @@ func (c *redisConn) identify(ctx context.Context) error {
 // peer is what INFO says.
 func peer(node map[string]string) Peer {
 	up, _ := strconv.ParseInt(node["uptime_in_seconds"], 10, 32)
+	data := node["master_replid"]
+	if before := node["master_replid2"]; before != "" && strings.Trim(before, "0") == "" {
+		data = "" // it has followed nobody; the id itself changes with every first replica
+	}
 	return Peer{
 		RunID:         node["run_id"],
 		Uptime:        time.Duration(up) * time.Second,
-		ReplicationID: node["master_replid"],
+		ReplicationID: data,
 		Replica:       node["role"] != "" && node["role"] != "master",
 	}
 }

@@ -76,7 +76,7 @@ a key at once, and nothing left on the nodes.
   -hold TIME   how long they hold one (1ms)
   -fenced      have every lease come with a fence
   -durable     the servers at the URLs keep every key through a restart. Without
-               it, one that has not been up for 31 s or more does not vote yet.
+               it, one that has not been up for 32 s or more does not vote yet.
   -seed N      of the choice of keys and of pauses after failures (1)
   -json FILE   write the results as JSON too; - means standard output, and the
                text then goes to standard error
