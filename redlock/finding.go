@@ -59,7 +59,10 @@ func version(text string) (major, minor int, ok bool) {
 
 // missing are the commands that the lock needs and the node refuses.
 func (r rules) missing(f *Facts) []string {
-	needed := []string{"set", "get", "mget", "del", "pttl", "pexpire", "eval", "evalsha", "ping"}
+	needed := []string{"set", "get", "mget", "del", "pttl", "pexpire", "eval", "evalsha"}
+	if f.RunID == "" {
+		needed = append(needed, "ping") // where INFO does not say whether it is there
+	}
 	if r.fenced {
 		needed = append(needed, "exists", "time")
 	}

@@ -124,6 +124,13 @@ func TestFactsAreJudged(t *testing.T) {
 		"may not release": {func(a []answer, _ *rules) { a[1].facts.Refused = []string{"mget"} }, "123", []string{
 			"problem n2: does not let its user run mget, which the lock needs: ACL SETUSER … +mget",
 		}},
+		"may not be asked whether it is there": {func(a []answer, _ *rules) { a[1].facts.Refused = []string{"ping"} }, "123", nil},
+		"may not be asked whether it is there, nor what it is": {func(a []answer, r *rules) {
+			a[1].facts.RunID, a[1].facts.Refused, r.unidentified = "", []string{"info", "ping"}, true
+		}, "123", []string{
+			"problem n2: does not let its user run ping, which the lock needs: ACL SETUSER … +ping",
+			"warning n2: does not say what it is, and votes all the same",
+		}},
 		"may not do without fences what only fences need": {func(a []answer, _ *rules) { a[1].facts.Refused = []string{"exists", "time"} }, "123", []string{
 			"note n2: does not let its user run time, and without it its clock is not compared: ACL SETUSER … +time",
 		}},
