@@ -33,6 +33,7 @@ type call struct {
 	round *round // nil if nobody counts its answer
 	node  int    // the voter's number
 	of    *call  // for a release: the acquire of its key on this node
+	from  *call  // for an extend: the same
 
 	spare  bool          // for a release: there is nothing to release; guarded by round.mu
 	answer Reply         // as the ballot has it; guarded by round.mu
@@ -42,6 +43,8 @@ type call struct {
 	// What follows is guarded by lane.mu, and op.Reply is too, except that while
 	// the call is written it belongs to the lane's goroutine.
 	state      callState
+	healed     *call            // what has set the key of this acquire anew, if anything
+	sure       time.Duration    // what this acquire sets counts in rounds that begin from here on
 	undo       bool             // what this acquire sets is to be released at once
 	quarantine *QuarantineError // why this grant does not count
 	debt       *debt            // what this release pays

@@ -17,8 +17,9 @@ import (
 // Quarantined is a node that has just started, or whose data have just been
 // replaced: it may have granted a lock that it knows nothing of any more, so its
 // grants do not count until the longest of them would be over. Until then it is
-// sent to like any other, so that it fills up with the locks of today, and what
-// it denies, or still holds, it knows.
+// sent to like any other, so that it fills up with the locks of today. What it
+// denies it knows, and what it still holds from before; extensions of what it was
+// given since count no more than that did.
 
 // QuarantineError is why a node's grant does not count: it may have forgotten a
 // lock that is still held.
