@@ -193,7 +193,10 @@ func (c *redisConn) identify(ctx context.Context) error {
 
 // peer is what INFO says.
 func peer(node map[string]string) Peer {
-	up, _ := strconv.ParseInt(node["uptime_in_seconds"], 10, 32)
+	up, err := strconv.ParseInt(node["uptime_in_seconds"], 10, 32)
+	if err != nil {
+		up = 0 // nonsense is no proof that it has not just started
+	}
 	return Peer{
 		RunID:         node["run_id"],
 		Uptime:        time.Duration(up) * time.Second,
