@@ -12,7 +12,7 @@ import (
 const (
 	maxNodes  = 15
 	maxKeyLen = 1024 // bytes, prefix included
-	fenceTTLs = 10   // FenceTTL is at least so many MaxTTLs
+	fenceTTLs = 10   // FenceTTL is at least so many MaxTTLs, and a minute
 )
 
 // Config holds a Locker's settings. The zero value is a good start.
@@ -53,14 +53,15 @@ type Config struct {
 
 	// FenceTTL is how long a node remembers the fence of a key that nobody
 	// locks any more. 0 means the larger of 24 h and ten times MaxTTL; less than
-	// ten times MaxTTL is refused.
+	// ten times MaxTTL, or than a minute, is refused.
 	FenceTTL time.Duration
 
 	// DurableNodes is the operator's word that the nodes keep every key that
 	// they have granted through any restart: appendonly yes, appendfsync always,
 	// no-appendfsync-on-rewrite no, and disks that do not lie. A restarted node
-	// then votes at once. Otherwise its grants do not count until every lock
-	// that it may have forgotten has ended, MaxTTL and about a second later.
+	// then votes at once. Otherwise what it grants does not count until every lock
+	// that it may have forgotten has ended, MaxTTL and about a second later, and
+	// not for at least 5 s where there are fences.
 	DurableNodes bool
 
 	// AllowUnidentified has nodes vote that do not say what they are, because
@@ -127,8 +128,8 @@ func (c Config) validate() error {
 	if c.MaxHold < 0 {
 		errs = append(errs, invalid("Config.MaxHold is %v: want 0 for no limit, or more", c.MaxHold))
 	}
-	if c.Fenced && c.FenceTTL < fenceTTLs*c.MaxTTL {
-		errs = append(errs, invalid("Config.FenceTTL is %v: want at least %d times Config.MaxTTL, %v, so that no fence is forgotten while it matters", c.FenceTTL, fenceTTLs, fenceTTLs*c.MaxTTL))
+	if least := max(time.Minute, fenceTTLs*c.MaxTTL); c.Fenced && c.FenceTTL < least {
+		errs = append(errs, invalid("Config.FenceTTL is %v: want at least %v, so that no fence is forgotten while it matters", c.FenceTTL, least))
 	}
 	if err := c.Drift.Validate(); err != nil {
 		errs = append(errs, invalid("Config.%w", err))

@@ -25,7 +25,8 @@
 // [Locker.Do] is the whole life of a lock: it waits, renews while the work runs,
 // ends the work's context when the lease is lost, and releases. [Locker.Acquire]
 // and [Locker.TryAcquire] return a [Lease] to be kept alive or extended, and
-// released, by the caller.
+// released, by the caller. [Locker.Audit] says which nodes may vote, and what is
+// wrong with them.
 //
 // Not getting a lock has three reasons, and each wants something else done:
 // [ErrHeld] (wait), [ErrNoQuorum] (call somebody), [ErrTooSlow] (the same, or a

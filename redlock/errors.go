@@ -49,8 +49,8 @@ type Vote struct {
 	RTT time.Duration
 	// Holder is the digest of the token that the key held instead, if known.
 	Holder string
-	// Quarantined is how much longer the node's grants do not count; 0 if they
-	// do. Vote is then Unknown, and Err a *QuarantineError.
+	// Quarantined is how much longer nothing that the node grants counts; 0 if it
+	// does. Vote is then Unknown, and Err a *QuarantineError.
 	Quarantined time.Duration
 	// Err is why there is no definite answer. With quorum.Denied it says that the
 	// key holds something that is no lock: nobody gets it before that is gone.

@@ -23,9 +23,8 @@ func TestALeaseDoesNotMoveToANodeInQuarantine(t *testing.T) {
 				fromB, toB := ways(nodes)
 				a := newLocker(t, toA, Config{TTL: time.Second, MaxTTL: 10 * time.Second})
 				b := newLocker(t, toB, Config{TTL: 8 * time.Second, NodeTimeout: 2 * time.Second, MaxTTL: 10 * time.Second})
-				cycle(t, a, "other")
-				cycle(t, b, "other")
-				synctest.Wait()
+				findOut(a)
+				findOut(b)
 
 				var holder *Lease
 				if healed { // A gets n3 later
@@ -50,8 +49,7 @@ func TestALeaseDoesNotMoveToANodeInQuarantine(t *testing.T) {
 				mem[2].restart(false)
 				fromA[2].set(0, false)
 				if !healed {
-					cycle(t, a, "other") // A finds that n3 has restarted
-					time.Sleep(laterPause)
+					findOut(a)
 					holder = acquire(t, a, "k")
 				}
 				holder.KeepAlive()
@@ -193,8 +191,7 @@ func (w wipe) run(t *testing.T) (early time.Duration) {
 			extend()
 		}
 	}
-	mem[2].set(func(n *memNode) { n.refuse = errors.New("refused") })
-	mem[2].cut()
+	away(mem[2])
 	for i := 0; ; i++ { // now it takes the node that has restarted
 		lease, err := b.TryAcquire(t.Context(), fmt.Sprint(i))
 		if err == nil {

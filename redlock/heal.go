@@ -11,8 +11,8 @@ import (
 // was acquired. Otherwise restarts that no lease notices one by one would add up
 // to its loss.
 //
-// They did not count in that round, and do in later ones like any other; a node
-// that has restarted, once it is out of quarantine.
+// They did not count in that round, and do in the next like any other, which is
+// sound because a quorum of others has held the key all the while.
 func (l *Lease) heal(extended *round, ttl time.Duration) {
 	extended.each(func(i int, reply Reply) {
 		if reply.Vote == quorum.Denied && reply.Holder == "" {
@@ -21,15 +21,21 @@ func (l *Lease) heal(extended *round, ttl time.Duration) {
 	})
 }
 
-// restore has node i set the key anew, if the lease is held. Extensions on the node
-// then rest on that, and that is what the release comes after.
+// restore has node i set the key anew, if the lease is held. From then on that is
+// what the release comes after.
 func (l *Lease) restore(i int, ttl time.Duration) {
 	lane := l.locker.lanes[i]
 	c := &call{op: l.op(OpAcquire, ttl), node: i}
 	c.op.Fence = l.fence
 	now := l.locker.clock.Now()
 	l.mu.Lock()
-	queued := l.ended == nil && l.left(now) > notice(l.locker.ttl) && lane.restore(c, &l.acquire.calls[i], now)
+	queued := l.ended == nil && l.left(now) > notice(l.locker.ttl) && lane.restore(c, l.setter(i), now)
+	if queued {
+		if l.healed == nil {
+			l.healed = make([]*call, len(l.locker.lanes))
+		}
+		l.healed[i] = c
+	}
 	l.mu.Unlock()
 	if queued && l.fence != 0 {
 		// The node's own clock may have kept its counter below the fence.
@@ -39,13 +45,24 @@ func (l *Lease) restore(i int, ttl time.Duration) {
 	}
 }
 
-// setter is the call that has set last what a lease's acquire c has set first.
-// Once the lease has ended it stays the same. The lane's mu is held.
-func (c *call) setter() *call {
-	if c != nil && c.healed != nil {
-		return c.healed
+// setter is the call that has set the key on node i last. l.mu is held.
+func (l *Lease) setter(i int) *call {
+	if l.healed != nil && l.healed[i] != nil {
+		return l.healed[i]
 	}
-	return c
+	return &l.acquire.calls[i]
+}
+
+// setters are the calls that have set the key on each node last. They stay as
+// they are once the lease has ended.
+func (l *Lease) setters() []*call {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	setters := make([]*call, len(l.locker.lanes))
+	for i := range setters {
+		setters[i] = l.setter(i)
+	}
+	return setters
 }
 
 // op is an operation on the lease's key.

@@ -98,7 +98,6 @@ func (l *lane) submit(c *call, now clock.Instant) error {
 	l.mu.Lock()
 	err := l.refusal(now)
 	var stranded []*call
-	c.of = c.of.setter()
 	switch {
 	case c.of != nil && (c.of.state == withdrawn || c.of.state == answered && c.of.op.Reply.Nothing):
 		c.state, err = withdrawn, errNeverHeld
@@ -125,19 +124,17 @@ func (l *lane) submit(c *call, now clock.Instant) error {
 	return err
 }
 
-// restore queues c, which sets the key of acquire anew, and reports whether it did:
-// not while what has set it before may still be carried out, which the release of c
-// alone would not undo.
-func (l *lane) restore(c, acquire *call, now clock.Instant) bool {
+// restore queues c, which sets a key anew that before had set, and reports whether
+// it did: not while before may still be carried out, which the release of c alone
+// would not undo.
+func (l *lane) restore(c, before *call, now clock.Instant) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	before := acquire.setter()
 	unread := before.cutOff && (before.gen == l.gen || l.haunted)
 	settled := before.state == withdrawn || before.state == answered && !unread
 	if !settled || l.refusal(now) != nil {
 		return false
 	}
-	acquire.healed = c
 	c.state = queued
 	l.queue = append(l.queue, c)
 	l.rouse()
@@ -222,7 +219,6 @@ func (l *lane) pull(c *call) bool {
 func (l *lane) disown(acquire *call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	acquire = acquire.setter()
 	if !l.pull(acquire) && acquire.state == written {
 		acquire.undo = true // land sees to it
 	}
@@ -232,7 +228,6 @@ func (l *lane) disown(acquire *call) {
 // is released before anything is sent that is queued after this call.
 func (l *lane) undo(acquire *call, ttl time.Duration) {
 	l.mu.Lock()
-	acquire = acquire.setter()
 	switch {
 	case l.pull(acquire):
 	case acquire.state == written:
@@ -272,7 +267,7 @@ func (l *lane) load() []*call {
 			if len(l.loading) == maxFlight || !l.cutter.fits(&c.op) {
 				break
 			}
-			c.state, c.gen, c.sure = written, l.gen, l.voter.until
+			c.state, c.gen = written, l.gen
 			l.loading = append(l.loading, c)
 		} else {
 			l.dead--
@@ -301,8 +296,10 @@ func (l *lane) land(flight []*call, err error) {
 			*reply = Reply{Vote: quorum.Unknown, Err: err}
 		}
 		c.state = answered
-		if c.round != nil && reply.Vote == quorum.Granted {
-			c.quarantine = l.discount(c, now)
+		if c.op.Kind <= OpExtend && c.round != nil && reply.Vote == quorum.Granted {
+			if why := l.voter.quarantined(l.at(c.round.start), l.at(now)); why != nil {
+				reply.Err = why
+			}
 		}
 		c.cutOff = err != nil && reply.Vote == quorum.Unknown
 		if c.debt != nil {
@@ -321,29 +318,12 @@ func (l *lane) land(flight []*call, err error) {
 	}
 }
 
-// discount is why a grant does not count, or nil. A node in quarantine may have
-// granted the key to another, and have forgotten that, and it is not only new
-// leases that this matters to. The other may still be at its attempt, with the
-// node's vote in its hands: a lease that moved to the node meanwhile, by extending
-// what the node was given since, would be beside it. So such an extension counts
-// no sooner than the grant. What the node still holds from before, it can have
-// granted to nobody else. l.mu is held.
-func (l *lane) discount(c *call, now clock.Instant) *QuarantineError {
-	set := c.from.setter()
-	if c.op.Kind == OpAcquire {
-		set = c
-	}
-	if set == nil || l.at(c.round.start) >= set.sure {
-		return nil
-	}
-	return l.voter.quarantined(l.at(c.round.start), l.at(now))
-}
-
-// counted is the node's reply as the ballot is to have it.
+// counted is the node's reply as the ballot is to have it: a grant that comes with
+// an error is in quarantine.
 func (c *call) counted() Reply {
 	reply := c.op.Reply
-	if c.quarantine != nil {
-		reply.Vote, reply.Err = quorum.Unknown, c.quarantine
+	if reply.Vote == quorum.Granted && reply.Err != nil {
+		reply.Vote = quorum.Unknown
 	}
 	return reply
 }

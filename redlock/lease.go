@@ -38,6 +38,7 @@ type Lease struct {
 	released bool
 	kept     bool // renewed
 	renewing bool
+	healed   []*call         // per node: what has set the key anew, if anything
 	ctx      context.Context // made when first asked for
 	cancel   context.CancelCauseFunc
 }
@@ -202,8 +203,9 @@ func (l *Lease) lose(now clock.Instant, why error) {
 	if !l.end(cause) {
 		return
 	}
+	setters := l.setters()
 	for i, lane := range l.locker.lanes {
-		lane.disown(&l.acquire.calls[i])
+		lane.disown(setters[i])
 	}
 	l.locker.keeper.bury(l, now)
 	l.locker.line.free(l.key, l)
@@ -215,8 +217,9 @@ func (l *Lease) undo() {
 	l.mu.Lock()
 	ttl := l.ttl
 	l.mu.Unlock()
+	setters := l.setters()
 	for i, lane := range l.locker.lanes {
-		lane.undo(&l.acquire.calls[i], ttl)
+		lane.undo(setters[i], ttl)
 	}
 }
 
@@ -280,9 +283,6 @@ func (l *Lease) tryExtend(ctx context.Context, start clock.Instant, ttl time.Dur
 
 	held := l.Context() // nothing is extended once the lease has ended
 	r := newRound(len(l.locker.lanes), l.op(OpExtend, ttl), start)
-	for i := range r.calls {
-		r.calls[i].from = &l.acquire.calls[i]
-	}
 	r.send(l.locker.lanes)
 	l.locker.wait(ctx.Done(), held.Done(), r)
 	outcome, votes := r.finish(l.locker.lanes)

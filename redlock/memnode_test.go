@@ -476,3 +476,14 @@ func goroutines() int {
 	stacks := string(buf[:runtime.Stack(buf, true)])
 	return strings.Count(stacks, "created by golang.org/x/sync/errgroup.") + strings.Count(stacks, "created by context.")
 }
+
+// Facts implements Conn.
+func (c *memConn) Facts(ctx context.Context, _ string, clk clock.Clock) (*Facts, error) {
+	if err := c.Send(ctx, nil); err != nil {
+		return nil, err
+	}
+	return &Facts{
+		Server: "memnode", Version: "1", RedisVersion: "7.0.0", RunID: c.peer.RunID, UptimeS: 1 << 20, Role: "master",
+		Clock: &ClockFacts{},
+	}, nil
+}

@@ -78,14 +78,17 @@ func (m *minting) take(i int, acquired Reply) {
 	now := m.locker.clock.Now()
 	below := acquired.Fence != 0 && acquired.Fence < m.fence
 	votes := m.votes != nil
-	switch counts := acquired.Vote == quorum.Granted; {
-	case below && (!counts || !votes):
-		// In quarantine, or late: the node is to know, and nobody waits for it.
-		m.locker.lanes[i].submit(&call{op: m.op(), node: i}, now)
-	case below:
+	counts := acquired.Vote == quorum.Granted
+	if below && counts && votes {
 		if err := m.locker.lanes[i].submit(&m.votes.calls[i], now); err != nil {
 			m.votes.answer(i, Reply{Vote: quorum.Unsent, Err: err}, now)
 		}
+		return
+	}
+	if below { // in quarantine, or late: it is to know, and nobody waits for it
+		m.locker.lanes[i].submit(&call{op: m.op(), node: i}, now)
+	}
+	switch {
 	case !votes:
 	case counts && acquired.Fence > m.fence:
 		m.votes.answer(i, Reply{Vote: quorum.Unknown, Err: errAbove}, now)

@@ -4,12 +4,13 @@ import (
 	"context"
 	"time"
 
+	"github.com/quorumlock/quorumlock/clock"
 	"github.com/quorumlock/quorumlock/fence"
 	"github.com/quorumlock/quorumlock/quorum"
 )
 
 // Node is one voter: an independent Redis master as [Redis] and [Dial] make
-// it, or a simulated one. A Locker calls Connect from one goroutine per node.
+// it, or a simulated one. Connect may be called while another call of it is under way.
 //
 // Node and [Conn] may gain methods before version 1.
 type Node interface {
@@ -47,6 +48,12 @@ type Conn interface {
 	// The id must come from the same process: [Peer] tells.
 	Kill(ctx context.Context, id int64) error
 
+	// Facts asks the node what it is. What the user may do is tried on key, which
+	// nobody uses and which is not there afterwards. clk is read around questions
+	// for the time. An error means that the connection has ended. So it may have
+	// without one: nothing else is sent on a connection that was asked this.
+	Facts(ctx context.Context, key string, clk clock.Clock) (*Facts, error)
+
 	// Close ends the connection; a running Send returns. It may be repeated.
 	Close() error
 }
@@ -63,8 +70,8 @@ type Peer struct {
 	// whole seconds: up to a second more or less than it has. A clock that was
 	// stepped makes it wrong, and may make it negative.
 	Uptime time.Duration
-	// ReplicationID names the data set. It changes when the node takes over
-	// another's, and when it is promoted.
+	// ReplicationID names the data set that the node has taken over from another
+	// and then gone on with as a master, or is "" if it has only ever had its own.
 	ReplicationID string
 	// Replica: the node copies another.
 	Replica bool

@@ -197,10 +197,14 @@ func peer(node map[string]string) Peer {
 	if err != nil {
 		up = 0 // nonsense is no proof that it has not just started
 	}
+	data := node["master_replid"]
+	if before := node["master_replid2"]; before != "" && strings.Trim(before, "0") == "" {
+		data = "" // it has followed nobody; the id itself changes with every first replica
+	}
 	return Peer{
 		RunID:         node["run_id"],
 		Uptime:        time.Duration(up) * time.Second,
-		ReplicationID: node["master_replid"],
+		ReplicationID: data,
 		Replica:       node["role"] != "" && node["role"] != "master",
 	}
 }

@@ -50,7 +50,7 @@ func (l *Lease) release(cause error) error {
 	l.mu.Lock()
 	r := newRound(len(l.locker.lanes), l.op(OpRelease, l.ttl), start)
 	for i := range r.calls {
-		r.calls[i].of = &l.acquire.calls[i]
+		r.calls[i].of = l.setter(i)
 	}
 	l.mu.Unlock()
 

@@ -33,23 +33,19 @@ type call struct {
 	round *round // nil if nobody counts its answer
 	node  int    // the voter's number
 	of    *call  // for a release: the acquire of its key on this node
-	from  *call  // for an extend: the same
 
-	spare  bool          // for a release: there is nothing to release; guarded by round.mu
 	answer Reply         // as the ballot has it; guarded by round.mu
-	came   bool          // the answer is the lane's; guarded by round.mu
 	rtt    time.Duration // guarded by round.mu
+	came   bool          // the answer is the lane's; guarded by round.mu
+	spare  bool          // for a release: there is nothing to release; guarded by round.mu
 
 	// What follows is guarded by lane.mu, and op.Reply is too, except that while
 	// the call is written it belongs to the lane's goroutine.
-	state      callState
-	healed     *call            // what has set the key of this acquire anew, if anything
-	sure       time.Duration    // what this acquire sets counts in rounds that begin from here on
-	undo       bool             // what this acquire sets is to be released at once
-	quarantine *QuarantineError // why this grant does not count
-	debt       *debt            // what this release pays
-	gen        int              // the number of the connection it was written to
-	cutOff     bool             // that connection ended before the answer came
+	state  callState
+	undo   bool  // what this acquire sets is to be released at once
+	cutOff bool  // the connection it was written to ended before the answer came
+	gen    int   // the number of that connection
+	debt   *debt // what this release pays
 }
 
 type callState uint8

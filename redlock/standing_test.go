@@ -50,13 +50,11 @@ func TestNoVoterIsSentNothingAndIsNotCounted(t *testing.T) {
 						if !atFirst {
 							mem[0].set(func(n *memNode) { n.is = c.is })
 							mem[0].cut()
-							cycle(t, l, "k")
-							time.Sleep(laterPause)
+							findOut(l)
 						}
 						before := mem[0].arrived()
 						cycle(t, l, "k") // two are enough
-						mem[1].set(func(n *memNode) { n.refuse = errors.New("refused") })
-						mem[1].cut()
+						away(mem[1])
 						for range 3 {
 							vote := noQuorum(t, l, "k").Votes[0]
 							if !errors.Is(vote.Err, errNoVoter) || !strings.Contains(vote.String(), c.words) || vote.Quarantined != 0 {
@@ -73,7 +71,7 @@ func TestNoVoterIsSentNothingAndIsNotCounted(t *testing.T) {
 
 						mem[0].set(func(n *memNode) { n.is = Peer{} })
 						became := time.Now()
-						time.Sleep(barredPause)
+						time.Sleep(barredPause + laterPause)
 						if c.is.ClusterNodes < 0 { // it was not known to be none, and is what it was
 							acquire(t, l, "k").Release(t.Context())
 							return
@@ -209,13 +207,13 @@ func TestTwoAddressesOfOneServerAreOneVote(t *testing.T) {
 					time.Sleep(700 * time.Millisecond)
 				}
 				lease := acquire(t, l, "k")
+				synctest.Wait()
 				if got := holders(mem, "k"); got != lease.Token().Digest()+" - "+lease.Token().Digest() {
 					t.Fatalf("held on %s", got)
 				}
 				lease.Release(t.Context())
 				for _, other := range []int{2, 0} { // each of the two alone
-					mem[other].set(func(n *memNode) { n.refuse = errors.New("refused") })
-					mem[other].cut()
+					away(mem[other])
 					failure := noQuorum(t, l, "k")
 					if text := failure.Error(); other == 2 && !strings.Contains(text, "it is the same server as") {
 						t.Error(text)
@@ -267,8 +265,7 @@ func TestServersMayChangePlaces(t *testing.T) {
 				mem[1].cut()
 				findOut(l)
 				time.Sleep(5 * time.Second) // a second look at one of them, and the quarantine
-				mem[2].set(func(n *memNode) { n.refuse = errors.New("refused") })
-				mem[2].cut()
+				away(mem[2])
 				findOut(l)
 				lease := acquire(t, l, "k") // z is not needed
 				if heldOn(mem[:2], "k", lease.Token()) != 2 {
@@ -279,11 +276,16 @@ func TestServersMayChangePlaces(t *testing.T) {
 	}
 }
 
-// findOut has the lanes notice which connections have ended, and connect anew.
+// away takes a node away.
+func away(n *memNode) {
+	n.set(func(n *memNode) { n.refuse = errors.New("refused") })
+	n.cut()
+}
+
+// findOut has all lanes notice which connections have ended, and connect anew. An
+// acquire would not do: what a quorum was quicker than is not sent.
 func findOut(l *Locker) {
-	if lease, err := l.TryAcquire(context.Background(), "to find out"); err == nil {
-		lease.Release(context.Background())
-	}
+	l.Inspect(context.Background(), "to find out")
 	time.Sleep(laterPause)
 }
 
@@ -306,8 +308,7 @@ func TestUnidentifiedNodesVoteOnlyIfAllowed(t *testing.T) {
 				}
 				cycle(t, l, "k")
 				mem[0].restart(false)
-				mem[2].set(func(n *memNode) { n.refuse = errors.New("refused") })
-				mem[2].cut()
+				away(mem[2])
 				findOut(l)
 				cycle(t, l, "k")
 			})

@@ -15,13 +15,13 @@ import (
 // nothing that it says counts. Its lane takes no work.
 //
 // Quarantined is a node that has just started, or whose data have just been
-// replaced: it may have granted a lock that it knows nothing of any more, so its
-// grants do not count until the longest of them would be over. Until then it is
-// sent to like any other, so that it fills up with the locks of today. What it
-// denies it knows, and what it still holds from before; extensions of what it was
-// given since count no more than that did.
+// replaced: it may have granted a lock that it knows nothing of any more, so no
+// grant, stamp or extension by it counts until the longest of them would be over.
+// Not even an extension: somebody may count what it has forgotten in a round
+// that is still going on. Until then it is sent to like any other, so that it
+// fills up with the locks of today, and what it denies it knows.
 
-// QuarantineError is why a node's grant does not count: it may have forgotten a
+// QuarantineError is why what a node grants does not count: it may have forgotten a
 // lock that is still held.
 type QuarantineError struct {
 	For    time.Duration // how much longer
@@ -94,17 +94,26 @@ type voter struct {
 
 	barred bool          // it was no voter when last seen
 	run    string        // the process that was met last, "" if none was
-	data   string        // and its replication id
+	data   string        // and the data set that it had taken over
 	until  time.Duration // grants count in rounds that begin from here on
 	since  time.Duration // when that happened which it is in quarantine for
 	what   string        // what that was
 }
+
+// fencedNeed is how long a quarantine lasts at least where there are fences. Those
+// that a node has forgotten must have been overtaken by the clock: a second is for
+// how far ahead of it they may be, a second for the uptime's precision, and the
+// rest for how wrong the clocks may be.
+const fencedNeed = 5 * time.Second
 
 func newVoter(cfg Config) voter {
 	need := cfg.MaxTTL + cfg.Drift.Over(cfg.MaxTTL)
 	// A node counts its uptime in whole seconds, and may be up to a second
 	// younger than it says.
 	need = (need + time.Second - 1).Truncate(time.Second) + time.Second
+	if cfg.Fenced {
+		need = max(need, fencedNeed)
+	}
 	return voter{need: need, maxTTL: cfg.MaxTTL, durable: cfg.DurableNodes, anonymous: cfg.AllowUnidentified}
 }
 
@@ -118,7 +127,8 @@ func (v *voter) meet(p Peer, at time.Duration) {
 	if p.RunID == "" {
 		return // nothing can be known, and that was accepted
 	}
-	restarted, replaced := p.RunID != v.run, p.ReplicationID != v.data
+	restarted := p.RunID != v.run
+	replaced := p.ReplicationID != "" && p.ReplicationID != v.data
 	switch {
 	case v.barred:
 		v.quarantine(at, "became a voter")
@@ -138,10 +148,10 @@ func (v *voter) quarantine(since time.Duration, what string) {
 	v.until, v.since, v.what = since+v.need, since, what
 }
 
-// quarantined is why a grant in a round that began at from does not count, or
+// quarantined is why what is granted in a round that began at from does not count, or
 // nil. It is the beginning that matters: the fence that the round proposes was
 // read from the clock then, and is above all that the node may have forgotten
-// only if all of it had ended.
+// only if that had ended.
 func (v *voter) quarantined(from, now time.Duration) *QuarantineError {
 	if from >= v.until {
 		return nil

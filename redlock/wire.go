@@ -108,7 +108,7 @@ func (c *redisConn) Send(ctx context.Context, flight []*Op) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(flight) == 0 {
-		return c.conn.Ping(ctx).Err()
+		return c.ping(ctx)
 	}
 	again, err := c.exec(ctx, flight)
 	for tries := 0; err == nil && len(again) > 0 && tries < 3; tries++ {
@@ -116,6 +116,24 @@ func (c *redisConn) Send(ctx context.Context, flight []*Op) error {
 	}
 	c.form.whole, c.form.single = false, false
 	return err
+}
+
+// ping asks whether the node is there, and whether it is what it was: it may have
+// copied another meanwhile, and then gone on as a master, without ending any
+// connection.
+func (c *redisConn) ping(ctx context.Context) error {
+	if c.peer.RunID == "" {
+		return c.conn.Ping(ctx).Err()
+	}
+	info, err := c.conn.Info(ctx, "replication").Result()
+	if err != nil {
+		return err
+	}
+	is := peer(fields(info))
+	if is.Replica != c.peer.Replica || is.ReplicationID != c.peer.ReplicationID {
+		return errors.New("it has become another node's replica, or been one")
+	}
+	return nil
 }
 
 // exec sends a flight as one pipeline and fills in the replies. It returns the

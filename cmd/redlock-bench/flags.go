@@ -71,8 +71,48 @@ func parseRun(args []string) (settings, error) {
 	return s, nil
 }
 
+// doctorSettings are what the doctor was asked for.
+type doctorSettings struct {
+	nodes       nodeSet
+	maxTTL      time.Duration
+	nodeTimeout time.Duration // 0: the lock's own
+	prefix      string
+	fenced      bool
+	durable     bool
+	json        string // a file name, "-" for stdout, "" for none
+}
+
+// parseDoctor reads the arguments of the doctor command, as parseRun does.
+func parseDoctor(args []string) (doctorSettings, error) {
+	s := doctorSettings{}
+	fs := flag.NewFlagSet("doctor", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	nodes := fs.String("nodes", "", "") // see parseRun
+	span(fs, &s.maxTTL, "max-ttl", 30*time.Second, 20*time.Millisecond, 24*time.Hour)
+	span(fs, &s.nodeTimeout, "node-timeout", 50*time.Millisecond, time.Millisecond, 6*time.Hour)
+	s.nodeTimeout = 0
+	fs.StringVar(&s.prefix, "prefix", "", "")
+	fs.BoolVar(&s.fenced, "fenced", false, "")
+	fs.BoolVar(&s.durable, "durable", false, "")
+	fs.StringVar(&s.json, "json", "", "")
+	if err := fs.Parse(args); err != nil {
+		return s, err
+	}
+	if fs.NArg() > 0 {
+		return s, stray(fs.Arg(0))
+	}
+	if s.nodeTimeout > s.maxTTL/4 {
+		return s, fmt.Errorf("invalid value %v for flag -node-timeout: want at most a quarter of -max-ttl %v, %v", s.nodeTimeout, s.maxTTL, s.maxTTL/4)
+	}
+	var err error
+	if s.nodes, err = parseNodes(*nodes); err != nil {
+		return s, fmt.Errorf("flag -nodes: %w", err)
+	}
+	return s, nil
+}
+
 // errUnknown does not repeat the word: it may be a URL with a password.
-var errUnknown = errors.New("unknown command: want run, version or help first, or only flags, which start with -; servers go to -nodes")
+var errUnknown = errors.New("unknown command: want run, doctor, version or help first, or only flags, which start with -; servers go to -nodes")
 
 // stray is the error for an argument that is none. It may be a URL with a
 // password, so it is repeated only if it is a command's name.
@@ -91,7 +131,7 @@ func parseNone(name string, args []string) error {
 		return err
 	}
 	if fs.NArg() > 0 {
-		return fmt.Errorf("%s takes no arguments but the name of a command: run, version or help", name)
+		return fmt.Errorf("%s takes no arguments but the name of a command: run, doctor, version or help", name)
 	}
 	return nil
 }

@@ -90,14 +90,63 @@ func TestHelpIsNotAnError(t *testing.T) {
 	}
 }
 
-// Every flag is explained, and nothing else is.
-func TestUsageKnowsTheFlags(t *testing.T) {
-	for _, name := range []string{"nodes", "c", "d", "n", "ttl", "keys", "hold", "seed", "fenced", "durable", "json"} {
-		if !strings.Contains(runUsage, "\n  -"+name+" ") {
-			t.Errorf("-%s is not explained", name)
+func TestDoctorsFlagsAreRead(t *testing.T) {
+	defaults := doctorSettings{nodes: nodeSet{kind: kindEmbedded, count: 3}, maxTTL: 30 * time.Second}
+	for _, test := range []struct {
+		args string
+		want func(*doctorSettings)
+	}{
+		{"", func(*doctorSettings) {}},
+		{"-durable", func(s *doctorSettings) { s.durable = true }},
+		{"-fenced", func(s *doctorSettings) { s.fenced = true }},
+		{"-prefix lock:", func(s *doctorSettings) { s.prefix = "lock:" }},
+		{"-max-ttl 1m", func(s *doctorSettings) { s.maxTTL = time.Minute }},
+		{"-node-timeout 7.5s", func(s *doctorSettings) { s.nodeTimeout = 7500 * time.Millisecond }},
+		{"-json x", func(s *doctorSettings) { s.json = "x" }},
+		{"-nodes redis://h", func(s *doctorSettings) { s.nodes = nodeSet{kind: kindRemote, count: 1, urls: []string{"redis://h"}} }},
+	} {
+		want := defaults
+		test.want(&want)
+		got, err := parseDoctor(append([]string{"-nodes", "embedded:3"}, strings.Fields(test.args)...))
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %+v, %v, want %+v", test.args, got, err, want)
 		}
 	}
-	if got := strings.Count(runUsage, "\n  -"); got != 11 {
-		t.Errorf("%d flags are explained", got)
+}
+
+func TestBadFlagsOfTheDoctorNameTheRightValue(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                      `flag -nodes: want embedded:N, spawn:N, or URLs`,
+		"-max-ttl 30":           `"30" for flag -max-ttl: want a time with its unit from 20ms to 24h0m0s, such as 30s`,
+		"-node-timeout 0s":      `"0s" for flag -node-timeout: want a time with its unit from 1ms to 6h0m0s, such as 50ms`,
+		"-node-timeout 8s":      `8s for flag -node-timeout: want at most a quarter of -max-ttl 30s, 7.5s`,
+		"-durable=perhaps":      `"perhaps" for -durable`,
+		"-c 3":                  `flag provided but not defined: -c`,
+		"-json":                 `flag needs an argument: -json`,
+		"-durable doctor":       `"doctor" stands after the flags: the command comes first, redlock-bench doctor [flags]`,
+		"-nodes redis://h more": `an argument after the flags: every flag starts with -`,
+		"-nodes embedded:16":    `flag -nodes: "embedded:16": want embedded:N with N from 1 to 15`,
+	} {
+		_, err := parseDoctor(strings.Fields(args))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want …%s…", args, err, want)
+		}
+	}
+}
+
+// Every flag is explained, and nothing else is.
+func TestUsageKnowsTheFlags(t *testing.T) {
+	for usage, flags := range map[string]string{
+		runUsage:    "nodes c d n ttl keys hold seed fenced durable json",
+		doctorUsage: "nodes durable fenced max-ttl node-timeout prefix json",
+	} {
+		for name := range strings.FieldsSeq(flags) {
+			if !strings.Contains(usage, "\n  -"+name+" ") {
+				t.Errorf("-%s is not explained", name)
+			}
+		}
+		if got, want := strings.Count(usage, "\n  -"), len(strings.Fields(flags)); got != want {
+			t.Errorf("%d flags are explained, want %d", got, want)
+		}
 	}
 }

@@ -32,6 +32,23 @@
 //	                 not_asked: those that could not be, and why
 //	                 faults: in words what was wrong, only the first of many
 //	                 close: what closing the locker complained of
+//
+// "redlock-bench doctor" says what nodes are and which may vote, with -json FILE as
+// an object under the same rules:
+//
+//	checked          when (RFC 3339)
+//	software         as above
+//	settings         nodes, max_ttl_ms, node_timeout_ms, prefix, fenced, durable: what
+//	                 the nodes were judged by
+//	nodes[]          node, votes, why_not, quarantined_s, run (the beginning of its
+//	                 run_id), durable (yes, no or unknown), clock_offset (ahead_ms,
+//	                 within_ms), facts (what it says of itself; none without answer)
+//	findings[]       severity (problem, warning or note), node (none for all of them
+//	                 together), text; the worst first
+//	voters, quorum   how many may vote now, and how many have to
+//	quorum_may_vote  whether that is enough
+//
+// The fields are those of redlock.Report.
 package main
 
 import (
@@ -51,11 +68,13 @@ import (
 	"github.com/quorumlock/quorumlock/redlock"
 )
 
-// Exit statuses, as runUsage has them.
+// Exit statuses, as runUsage and doctorUsage have them.
 const (
 	exitClean       = 0
-	exitFailed      = 1
+	exitFailed      = 1 // of run
+	exitWarned      = 1 // of doctor
 	exitUsage       = 2
+	exitProblems    = 3
 	exitInterrupted = 130
 )
 
@@ -80,6 +99,11 @@ func command(args []string, stdout, stderr io.Writer, signals <-chan os.Signal) 
 		if s, err = parseRun(args); err == nil {
 			return run(s, stdout, stderr, signals)
 		}
+	case "doctor":
+		var s doctorSettings
+		if s, err = parseDoctor(args); err == nil {
+			return doctor(s, stdout, stderr, signals)
+		}
 	case "version":
 		if err = parseNone(name, args); err == nil {
 			v := thisSoftware()
@@ -99,7 +123,10 @@ func command(args []string, stdout, stderr io.Writer, signals <-chan os.Signal) 
 		fmt.Fprint(stdout, usages[name])
 		return exitClean
 	}
-	fmt.Fprintf(stderr, "redlock-bench: %v\n\"redlock-bench help run\" says more.\n", err)
+	if name != "doctor" { // nor is an unknown command repeated: it may be a URL
+		name = "run"
+	}
+	fmt.Fprintf(stderr, "redlock-bench: %v\n\"redlock-bench help %s\" says more.\n", err, name)
 	return exitUsage
 }
 

@@ -130,8 +130,11 @@ func decide(holds []history.Hold, found []survey, closing error) reportCheck {
 }
 
 // writeJSON writes the report as one indented object.
-func (r report) writeJSON(w io.Writer) error {
+func (r report) writeJSON(w io.Writer) error { return writeJSON(w, r) }
+
+// writeJSON writes an object, indented.
+func writeJSON(w io.Writer, object any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	return e.Encode(r)
+	return e.Encode(object)
 }

@@ -1,11 +1,12 @@
 package main
 
 // usages are the help texts of the commands.
-var usages = map[string]string{"run": runUsage, "version": versionUsage, "help": helpUsage}
+var usages = map[string]string{"run": runUsage, "doctor": doctorUsage, "version": versionUsage, "help": helpUsage}
 
 const helpUsage = `Usage: redlock-bench [command] [flags]
 
   run       measure the quorum lock and check it; what happens without a command
+  doctor    say what the nodes are, which may vote, and what is wrong with them
   version   print versions
   help      print this, or "redlock-bench help run" for a command's flags
 `
@@ -13,6 +14,41 @@ const helpUsage = `Usage: redlock-bench [command] [flags]
 const versionUsage = `Usage: redlock-bench version
 
 Prints the versions of this program, of the library, of go-redis and of Go.
+`
+
+const doctorUsage = `Usage: redlock-bench doctor -nodes SET [flags]
+
+Asks every node what it is, and says which may vote, which may not and why, and
+what to do: replicas, two names for one server, members of a cluster, nodes that
+have just restarted, evict keys, forget them in a restart, are too far away or
+too old, have a wrong clock, or do not permit what the lock needs. It changes
+nothing on a node; the refusals that it provokes may be in ACL LOG.
+
+  -nodes SET   URL,URL,...  as "redlock-bench help run" has it. embedded:N and
+                            spawn:N show what a report looks like.
+  -durable     judge the nodes as with Config.DurableNodes: they are said to keep
+               every key through a restart
+  -fenced      judge them as with Config.Fenced
+  -max-ttl TIME
+               Config.MaxTTL, the largest TTL of any client (30s)
+  -node-timeout TIME
+               Config.NodeTimeout (50ms, or less where a fifth of -max-ttl is)
+  -prefix TEXT
+               Config.KeyPrefix, for users who may touch only some keys
+  -json FILE   write what was found as JSON too; - means standard output, and the
+               text then goes to standard error
+
+votes       yes, no, or in how long: the node is in quarantine until then
+up          since when it runs, by its own clock
+durable     whether it keeps every key through a restart
+memory      what it does with keys when it is full
+rtt         the shortest of a few round trips
+clock       how far its clock is from the middle of the others, this machine's
+            included; ± if it is no further than the round trip leaves open
+
+Exit status: 0 fine, perhaps with notes; 1 warnings; 3 problems: some node may
+not vote, or does not do what it is said to, or nothing could be asked; 2 bad
+flags; 130 interrupted.
 `
 
 const runUsage = `Usage: redlock-bench [run] [flags]
@@ -40,7 +76,7 @@ a key at once, and nothing left on the nodes.
   -hold TIME   how long they hold one (1ms)
   -fenced      have every lease come with a fence
   -durable     the servers at the URLs keep every key through a restart. Without
-               it, one that has not been up for 31 s or more does not vote yet.
+               it, one that has not been up for 32 s or more does not vote yet.
   -seed N      of the choice of keys and of pauses after failures (1)
   -json FILE   write the results as JSON too; - means standard output, and the
                text then goes to standard error

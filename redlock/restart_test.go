@@ -28,7 +28,7 @@ func TestANodeInQuarantineKnowsWhatItHolds(t *testing.T) {
 			t.Fatalf("held on %s: a node in quarantine is to fill up too", holders(mem, "k"))
 		}
 
-		takeDown(mem[1:2], errors.New("refused"))
+		away(mem[1])
 		findOut(b)
 		if _, err := b.TryAcquire(t.Context(), "k"); !errors.Is(err, ErrHeld) {
 			t.Errorf("two of three deny: %v", err)
@@ -42,7 +42,7 @@ func TestANodeInQuarantineKnowsWhatItHolds(t *testing.T) {
 		if lease.Remaining() == 0 {
 			t.Fatal(lease.reason())
 		}
-		takeDown(mem[1:2], errors.New("refused"))
+		away(mem[1])
 		findOut(b)
 		if err := lease.Extend(t.Context(), time.Second); err != nil {
 			t.Errorf("n1 is out of quarantine: %v", err)
@@ -53,30 +53,42 @@ func TestANodeInQuarantineKnowsWhatItHolds(t *testing.T) {
 	})
 }
 
-// A lease lives on if its nodes restart and have kept it, all at once even.
-func TestALeaseSurvivesRestartsThatKeepIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		mem, nodes := memNodes(5)
-		l := newLocker(t, nodes, Config{TTL: time.Second, MaxTTL: 10 * time.Second})
-		lease := acquire(t, l, "k")
-		lease.KeepAlive()
-		for range 5 {
-			synctest.Wait()
-			for _, n := range mem {
-				n.restart(true)
-			}
-			time.Sleep(1500 * time.Millisecond)
-			if lease.Remaining() == 0 {
-				t.Fatal(lease.reason())
-			}
-			if votes := noQuorum(t, l, "other").Votes; votes[0].Quarantined <= 0 {
-				t.Fatalf("%v: the test shows nothing", votes)
-			}
-		}
-		if err := lease.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
+// An extension by restarted nodes does not count, even if they have kept the key.
+// The lease is as it was then, and its release counts.
+func TestRestartedNodesExtendNothing(t *testing.T) {
+	for name, until := range map[string]time.Duration{"released in time": 700 * time.Millisecond, "never released": 2 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				mem, nodes := memNodes(5)
+				l := newLocker(t, nodes, Config{TTL: time.Second, MaxTTL: 10 * time.Second})
+				lease := acquire(t, l, "k")
+				synctest.Wait()
+				end := time.Now().Add(lease.Remaining())
+				for _, n := range mem[:3] {
+					n.restart(true)
+				}
+				findOut(l)
+				for time.Until(end) > 400*time.Millisecond {
+					var failure *AttemptError
+					err := lease.Extend(t.Context(), time.Second)
+					if !errors.Is(err, ErrNoQuorum) || !errors.As(err, &failure) || failure.Votes[0].Quarantined <= 0 {
+						t.Fatal(err)
+					}
+					if left := lease.Remaining(); left != time.Until(end) {
+						t.Errorf("%v are left, want %v", left, time.Until(end))
+					}
+					time.Sleep(50 * time.Millisecond)
+				}
+				time.Sleep(until - 600*time.Millisecond)
+				if held := lease.Remaining() > 0; held != (until < time.Second) {
+					t.Errorf("held: %v", held)
+				}
+				if err := lease.Release(t.Context()); (err == nil) != (until < time.Second) {
+					t.Error(err)
+				}
+			})
+		})
+	}
 }
 
 // A vote counts only if the quarantine had ended before its round began: an answer
