@@ -86,6 +86,18 @@ func TestWhenANodesGrantsCount(t *testing.T) {
 		{"other data in the same process", Config{}, []meeting{
 			{0, told("a", "d", month)}, {time.Minute, told("a", "e", month)},
 		}, 72 * time.Second},
+		{"never another's data", Config{}, []meeting{
+			{0, told("a", "", month)}, {time.Minute, told("a", "", month)},
+		}, 12*time.Second - month},
+		{"another's data for the first time", Config{}, []meeting{
+			{0, told("a", "", month)}, {time.Minute, told("a", "e", month)},
+		}, 72 * time.Second},
+		{"that was long ago", Config{}, []meeting{
+			{0, told("a", "d", month)}, {time.Minute, told("a", "", month)},
+		}, 12*time.Second - month},
+		{"and another's again", Config{}, []meeting{
+			{0, told("a", "d", month)}, {time.Minute, told("a", "", month)}, {2 * time.Minute, told("a", "e", month)},
+		}, 132 * time.Second},
 		{"replica, then master", Config{}, []meeting{{0, replica}, {time.Minute, told("a", "e", month)}}, 72 * time.Second},
 		{"… with the same data", Config{}, []meeting{{0, replica}, {time.Minute, told("a", "d", month)}}, 72 * time.Second},
 		{"master, replica, master", Config{}, []meeting{

@@ -103,8 +103,8 @@ func TestTheRunIDOfAnotherIsNoSecondVote(t *testing.T) {
 	})
 }
 
-// A server that is restarted, or made a replica and a master again, is noticed by
-// the connection that breaks.
+// A server that is restarted is noticed by the connection that breaks, and one that
+// is made a replica, or was one for a while, also when it is idle and none does.
 func TestRestartsAndNewDataAreNoticed(t *testing.T) {
 	for name, c := range map[string]struct {
 		happens func(s *respfake.Server)
@@ -116,6 +116,10 @@ func TestRestartsAndNewDataAreNoticed(t *testing.T) {
 		"other data":     {func(s *respfake.Server) { s.SetInfo("master_replid", "new"); s.Cut() }, "had its data replaced", "had its data replaced"},
 		"clock set":      {func(s *respfake.Server) { s.SetInfo("uptime_in_seconds", "-60"); s.Cut() }, "", ""},
 		"made a replica": {func(s *respfake.Server) { s.SetInfo("role", "slave"); s.Cut() }, "it is a replica", "it is a replica"},
+
+		"other data, and no connection breaks":     {func(s *respfake.Server) { s.SetInfo("master_replid", "new") }, "had its data replaced", "had its data replaced"},
+		"made a replica, and no connection breaks": {func(s *respfake.Server) { s.SetInfo("role", "slave") }, "it is a replica", "it is a replica"},
+		"clock set, and no connection breaks":      {func(s *respfake.Server) { s.SetInfo("uptime_in_seconds", "-60") }, "", ""},
 	} {
 		for durable, want := range map[bool]string{false: c.want, true: c.durable} {
 			t.Run(name+map[bool]string{true: ", durable"}[durable], func(t *testing.T) {
@@ -125,6 +129,7 @@ func TestRestartsAndNewDataAreNoticed(t *testing.T) {
 					cycle(t, l, "k")
 					synctest.Wait()
 					c.happens(servers[0])
+					time.Sleep(idlePing + laterPause)
 					findOut(l)
 					if want == "" {
 						cycle(t, l, "k")

@@ -136,20 +136,32 @@ func TestReplicaIsNoVoterAndAFormerOneIsInQuarantine(t *testing.T) {
 	}
 }
 
-// A server may have been another's replica while nobody looked, which a PING does
-// not show: its data are not those that it had.
+// A server may have been another's replica while nobody looked: its data are not
+// those that it had. That another has copied it, for a backup say, takes nothing
+// from it.
 func TestServerWhoseDataWereReplacedIsInQuarantine(t *testing.T) {
 	t.Parallel()
 	l, master, s := lockerAndMaster(t)
-	host, port, _ := net.SplitHostPort(master.Addr())
-	s.do(t, "replicaof", host, port)
-	eventually(t, "it has the other's data", true, func() bool {
-		info, _ := s.do(t, "info", "replication").(string)
-		return strings.Contains(info, "master_link_status:up")
-	})
-	s.do(t, "replicaof", "no", "one")
-	s.do(t, "client", "kill", "type", "normal")
+	copies := func(replica, master *realServer) {
+		t.Helper()
+		host, port, _ := net.SplitHostPort(master.Addr())
+		replica.do(t, "replicaof", host, port)
+		eventually(t, "it has the other's data", true, func() bool {
+			info, _ := replica.do(t, "info", "replication").(string)
+			return strings.Contains(info, "master_link_status:up")
+		})
+		replica.do(t, "replicaof", "no", "one")
+		s.do(t, "client", "kill", "type", "normal")
+	}
+	copies(master, s)
 	lease, before := untilGranted(t, l, "k", 0)
+	if saidSo(before, "") > 0 {
+		t.Errorf("it was copied, and is in quarantine: %v", before)
+	}
+	lease.Release(context.Background())
+
+	copies(s, master)
+	lease, before = untilGranted(t, l, "k", 0)
 	afterQuarantine(t, lease, 0, "had its data replaced")
 	if saidSo(before, "had its data replaced") == 0 {
 		t.Errorf("it did not say so: %v", before)
@@ -160,7 +172,9 @@ func TestServerWhoseDataWereReplacedIsInQuarantine(t *testing.T) {
 // another server that this one may copy.
 func lockerAndMaster(t *testing.T) (l *Locker, master, s *realServer) {
 	servers, nodes := startServers(t, 2)
-	servers[0].do(t, "config", "set", "repl-diskless-sync-delay", 0)
+	for _, s := range servers {
+		s.do(t, "config", "set", "repl-diskless-sync-delay", 0)
+	}
 	cfg := brief()
 	cfg.DurableNodes = true
 	l = onServers(t, nodes[1:], cfg)
