@@ -30,6 +30,10 @@ func TestQuarantineIsLongEnough(t *testing.T) {
 		if got := newVoter(Config{MaxTTL: c.maxTTL, Drift: c.drift}).need; got != c.want {
 			t.Errorf("MaxTTL %v with %+v: %v, want %v", c.maxTTL, c.drift, got, c.want)
 		}
+		// With fences there must be time for clocks to overtake what is forgotten.
+		if got := newVoter(Config{MaxTTL: c.maxTTL, Drift: c.drift, Fenced: true}).need; got != max(c.want, 5*time.Second) {
+			t.Errorf("MaxTTL %v with %+v and fences: %v", c.maxTTL, c.drift, got)
+		}
 	}
 }
 
