@@ -76,17 +76,18 @@ func (m *minting) op() Op {
 // and that this is voted on if it counts.
 func (m *minting) take(i int, acquired Reply) {
 	now := m.locker.clock.Now()
+	counts := acquired.Vote == quorum.Granted
 	below := acquired.Fence != 0 && acquired.Fence < m.fence
-	votes := m.votes != nil
-	switch counts := acquired.Vote == quorum.Granted; {
-	case below && (!counts || !votes):
+	if below && (!counts || m.votes == nil) {
 		// In quarantine, or late: the node is to know, and nobody waits for it.
 		m.locker.lanes[i].submit(&call{op: m.op(), node: i}, now)
-	case below:
+	}
+	switch {
+	case m.votes == nil:
+	case below && counts:
 		if err := m.locker.lanes[i].submit(&m.votes.calls[i], now); err != nil {
 			m.votes.answer(i, Reply{Vote: quorum.Unsent, Err: err}, now)
 		}
-	case !votes:
 	case counts && acquired.Fence > m.fence:
 		m.votes.answer(i, Reply{Vote: quorum.Unknown, Err: errAbove}, now)
 	default:
