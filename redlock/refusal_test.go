@@ -97,15 +97,10 @@ func TestRefusedScriptHasDoneNothing(t *testing.T) {
 			want:    "BUSY",
 			extends: true,
 		},
-		"cluster without slots": {
-			args:  []string{"--cluster-enabled", "yes"},
-			begin: func(t *testing.T, s *realServer) { s.do(t, "cluster", "delslotsrange", 0, 16383) },
-			end: func(t *testing.T, s *realServer) {
-				s.do(t, "cluster", "addslotsrange", 0, 16383)
-				eventually(t, "the cluster is up", nil, func() error {
-					return s.admin.Get(context.Background(), "own").Err()
-				})
-			},
+		"cluster without slots": { // it holds nothing before
+			args:    []string{"--cluster-enabled", "yes", "--cluster-port"},
+			begin:   func(t *testing.T, s *realServer) {},
+			end:     func(t *testing.T, s *realServer) {},
 			want:    "CLUSTERDOWN",
 			extends: true,
 		},
@@ -120,13 +115,12 @@ func TestRefusedScriptHasDoneNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var s *realServer
-			if test.args != nil {
-				s = startClusterMember(t)
-				s.do(t, "flushall")
-			} else {
-				s = startServer(t, redisproc.Options{})
+			args := test.args
+			if args != nil {
+				bus, _ := freePort(t, "127.0.0.1")
+				args = append(args, bus)
 			}
+			s := startServer(t, redisproc.Options{Args: args})
 			ctx, cancel := context.WithTimeout(context.Background(), hang)
 			defer cancel()
 			c, err := s.node().Connect(ctx, hang)
