@@ -82,7 +82,7 @@ func TestFencesRiseWhateverNodesAreOutOfReach(t *testing.T) {
 // while it is in quarantine.
 func TestFencesRiseWhateverNodesForgetThem(t *testing.T) {
 	cfg := Config{Fenced: true, TTL: 900 * time.Millisecond, MaxTTL: 900 * time.Millisecond, NodeTimeout: 225 * time.Millisecond}
-	total := fenceRun(t, fenceWorld{cfg: cfg, late: 200 * time.Millisecond, wipes: true})
+	total := fenceRun(t, fenceWorld{cfg: cfg, late: 400 * time.Millisecond, wipes: true})
 	if total.wiped == 0 {
 		t.Error("no node was wiped: the test shows nothing")
 	}
@@ -181,18 +181,24 @@ func newFenceTeam(t *testing.T, w fenceWorld, number uint64) *fenceTeam {
 // run goes through so many rounds.
 func (f *fenceTeam) run(rounds int) (n fenceTally) {
 	var last fence.Token
+	before := f.draw.Perm(5)
 	for round := range rounds {
+		nodes := f.draw.Perm(5) // the first two are out of reach
 		if f.w.wipes && round%10 == 5 {
-			f.wipe()
+			// The worst there is: of the nodes that know the last fence only this one
+			// stays in reach, of the client whose clock is late.
+			nodes = []int{before[2], before[3], before[4], before[0], before[1]}
+			f.wipe(f.servers[before[4]])
 			n.wiped++
 		}
 		// Five rounds with a node in quarantine, and five when it counts again.
 		if !f.settle(f.w.wipes && round%10 == 0) {
 			return n
 		}
-		pair := f.draw.Perm(5)[:2]
+		before = nodes
+		pair := nodes[:2]
 		for _, i := range pair {
-			hole := f.draw.IntN(2) == 0
+			hole := f.draw.IntN(2) == 0 && round%10 != 4 // what a hole holds back arrives in the end
 			for _, c := range f.clients {
 				if hole {
 					c.links[i].Hole()
@@ -296,11 +302,10 @@ func (c fenceClient) well(ctx context.Context, voting bool) bool {
 	return true
 }
 
-// wipe has one server lose all it has.
-func (f *fenceTeam) wipe() {
+// wipe has a server lose all it has.
+func (f *fenceTeam) wipe(s *realServer) {
 	ctx, cancel := context.WithTimeout(context.Background(), hang)
 	defer cancel()
-	s := f.servers[f.draw.IntN(5)]
 	if err := s.Kill(); err != nil {
 		f.t.Error(err)
 	}
