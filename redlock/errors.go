@@ -16,8 +16,9 @@ var (
 	// had said yes there would have been no quorum. Wait, or try later.
 	ErrHeld = errors.New("held by another")
 
-	// ErrNoQuorum: too few nodes answered. Whether the lock is free is not
-	// known; nodes are down or out of reach. Alarm somebody.
+	// ErrNoQuorum: too few nodes have voted. Whether the lock is free is not
+	// known; nodes are down, out of reach, in quarantine after a restart, or no
+	// voters, and each Vote says which. Alarm somebody.
 	ErrNoQuorum = errors.New("no quorum")
 
 	// ErrTooSlow: a quorum granted, but by then the validity was used up.
