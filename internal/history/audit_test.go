@@ -21,6 +21,7 @@ func TestBadLogsAreFound(t *testing.T) {
 	b1 := appended(2, "b1", 5*ms, 6*ms, OK)
 	late := appended(1, "late", 7*ms, 8*ms, Fail)
 	lost := appended(1, "lost", 7*ms, 0, Unknown)
+	early := appended(1, "early", 1, 9*ms, OK)
 	other := a2
 	other.Holder = 3
 	nextLease := a2
@@ -58,6 +59,8 @@ func TestBadLogsAreFound(t *testing.T) {
 		{"two leases of one holder append under one fence", []Append{a1, nextLease}, []Entry{a1.Entry, nextLease.Entry},
 			[]string{`it is of lease 2 of holder 1, and the same fence was lease 1 of holder 1 before`}},
 		{"an acknowledged one stands behind one that was called later", []Append{a1, a2}, []Entry{a2.Entry, a1.Entry},
+			[]string{`"a1" of "k", fence 10: it was acknowledged at 2ms and stands behind "a2", which was not called until 3ms`}},
+		{"… also with another between that was called before both", []Append{a1, a2, early}, []Entry{a2.Entry, early.Entry, a1.Entry},
 			[]string{`"a1" of "k", fence 10: it was acknowledged at 2ms and stands behind "a2", which was not called until 3ms`}},
 		{"no fence at all", []Append{{Entry: Entry{"k", 0, "a1"}, Called: 1 * ms, Returned: 2 * ms, Outcome: OK}}, []Entry{{"k", 0, "a1"}},
 			[]string{`that is no fence`}},

@@ -114,6 +114,12 @@ func TestGoodHistoriesAreClean(t *testing.T) {
 		{"valid no longer when acquire returned", []Hold{
 			hold(1, "k", 1*ms, 9*ms), {Key: "k", Holder: 2, Acquired: 5 * ms, Until: 4 * ms, Released: 6 * ms},
 		}, 1},
+		{"valid until acquire returned", []Hold{
+			hold(1, "k", 1*ms, 9*ms), {Key: "k", Holder: 2, Acquired: 5 * ms, Until: 5 * ms, Released: 6 * ms},
+		}, 1},
+		{"told lost, but released before", []Hold{
+			{Key: "k", Holder: 1, Acquired: 1 * ms, Until: 11 * ms, Released: 4 * ms, Lost: 8 * ms}, hold(2, "k", 5*ms, 12*ms),
+		}, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			v := Run{Holds: test.holds}.Judge()

@@ -9,8 +9,8 @@ import (
 	"io"
 )
 
-// Write writes an event as one line of JSON, in one call of w. Processes that
-// append to one file therefore need no lock for it, and one that is killed
+// Write writes an event as one line of JSON, in one call of w: processes that
+// have opened one file for appending need no lock for it, and one that is killed
 // leaves whole lines. What Read would refuse is refused here.
 func Write(w io.Writer, e Event) error {
 	if err := e.check(); err != nil {

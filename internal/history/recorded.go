@@ -19,7 +19,7 @@ import (
 func Recorded(events []Event) (Run, error) {
 	r := record{acquires: make(map[leaseID]*acquisition), appends: make(map[place]*Append)}
 	// Each looks for the events it is for, and needs what those before have found.
-	for _, take := range []func(Event) error{r.acquireCalled, r.acquireReturned, r.during, r.appendReturned} {
+	for _, take := range []func(Event) error{Event.check, r.acquireCalled, r.acquireReturned, r.during, r.appendReturned} {
 		for _, e := range events {
 			if err := take(e); err != nil {
 				return Run{}, fmt.Errorf("%s by client %d for lease %d at %v: %w", e.Op, e.Client, e.Lease, e.At, err)

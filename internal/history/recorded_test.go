@@ -199,6 +199,18 @@ func TestRecordsThatContradictThemselvesAreErrors(t *testing.T) {
 	}
 }
 
+func TestEventsThatCannotBeMakeNoRun(t *testing.T) {
+	for _, e := range []Event{
+		{At: 0, Lease: 1, Op: OpAcquire, Key: "k"},
+		{At: 1, Lease: 0, Op: OpAcquire, Key: "k"},
+		{At: 1, Lease: 1, Op: "renew", Key: "k"},
+	} {
+		if run, err := Recorded([]Event{everything[0], e}); err == nil || run.Holds != nil {
+			t.Errorf("%+v: %+v", e, run)
+		}
+	}
+}
+
 func TestWhatWasRecordedIsJudged(t *testing.T) {
 	for _, test := range []struct{ name, script, want string }{
 		{"an extension was good for longer than the first validity", `
