@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -234,15 +233,5 @@ func (s *fenceSoak) fault(draw *rand.Rand) {
 		if s.keysVanish {
 			n.vanish(fmt.Sprint("k", draw.IntN(2)))
 		}
-	}
-}
-
-// cut ends all connections to the node, which goes on.
-func (n *memNode) cut() {
-	n.mu.Lock()
-	conns := slices.Collect(maps.Values(n.conns))
-	n.mu.Unlock()
-	for _, c := range conns {
-		c.Close()
 	}
 }
