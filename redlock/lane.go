@@ -124,23 +124,6 @@ func (l *lane) submit(c *call, now clock.Instant) error {
 	return err
 }
 
-// restore queues c, which sets a key anew that before had set, and reports whether
-// it did: not while before may still be carried out, which the release of c alone
-// would not undo.
-func (l *lane) restore(c, before *call, now clock.Instant) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	unread := before.cutOff && (before.gen == l.gen || l.haunted)
-	settled := before.state == withdrawn || before.state == answered && !unread
-	if !settled || l.refusal(now) != nil {
-		return false
-	}
-	c.state = queued
-	l.queue = append(l.queue, c)
-	l.rouse()
-	return true
-}
-
 // standing is why the node does not count at the moment, or nil.
 func (l *lane) standing(now clock.Instant) error {
 	l.mu.Lock()
