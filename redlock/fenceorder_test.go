@@ -100,9 +100,12 @@ type fenceSoak struct {
 	grants      map[string][]grant
 }
 
-// A restart is forgotten after 8 s, by 6 s of MaxTTL. That must be more than twice
-// how wrong a clock is, and a second: the safety argument's bound.
-const fenceSoakSkew = 3 * time.Second
+// A node that has forgotten everything counts again 4 s later. That must be more
+// than twice what a clock may be wrong, and a second: the safety argument's bound.
+const (
+	fenceSoakMaxTTL = 2 * time.Second
+	fenceSoakSkew   = 1400 * time.Millisecond
+)
 
 func newFenceSoak(t *testing.T, seed uint64) *fenceSoak {
 	draw := rand.New(rand.NewPCG(seed, 5))
@@ -120,7 +123,7 @@ func newFenceSoak(t *testing.T, seed uint64) *fenceSoak {
 		c := clock.NewSkewed(1)
 		c.Step(skew())
 		s.lockers = append(s.lockers, newLocker(t, nodes, Config{
-			Fenced: true, TTL: soakTTL, MaxTTL: soakMaxTTL, Clock: c,
+			Fenced: true, TTL: soakTTL, MaxTTL: fenceSoakMaxTTL, Clock: c,
 			Backoff: func(n int) time.Duration { return time.Duration(3+5*n) * time.Millisecond },
 		}))
 	}
@@ -226,8 +229,13 @@ func (s *fenceSoak) fault(draw *rand.Rand) {
 	case 5:
 		n.set(func(n *memNode) { n.mute = 1 })
 	case 6:
-		if draw.IntN(8) == 0 {
+		switch draw.IntN(16) {
+		case 0:
 			n.restart(false)
+		case 1:
+			for _, n := range s.mem {
+				n.restart(false)
+			}
 		}
 	case 7:
 		if s.keysVanish {

@@ -166,8 +166,12 @@ func TestNodesBelowTheFenceAreStampedWithoutAnybodyWaiting(t *testing.T) {
 		mem, nodes := memNodes(5)
 		l := newLocker(t, nodes, Config{Fenced: true})
 		synctest.Wait()
-		mem[3].set(func(n *memNode) { n.step = -time.Hour }) // it does not follow the proposal so far
-		mem[4].set(func(n *memNode) { n.step = -time.Hour; n.lag = 200 * time.Millisecond })
+		for i, lag := range []time.Duration{time.Millisecond, 200 * time.Millisecond} {
+			mem[3+i].set(func(n *memNode) {
+				n.lag = lag
+				n.step = -time.Hour // it does not follow the proposal so far
+			})
+		}
 		lease := acquire(t, l, "k")
 		if lease.Fence() != micros() {
 			t.Errorf("fence %d, want %d", lease.Fence(), micros())
