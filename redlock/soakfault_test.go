@@ -101,7 +101,13 @@ func (s *soak) fault(rng *rand.Rand) {
 		out := errors.New("kept out after a restart")
 		m.set(func(n *memNode) { n.refuse = out })
 		m.restart(false)
-		time.AfterFunc(soakMaxTTL*102/100, func() { m.set(func(n *memNode) { n.refuse = nil }) })
+		time.AfterFunc(soakMaxTTL*102/100, func() {
+			m.set(func(n *memNode) {
+				if n.refuse == out { // not wiped again since
+					n.refuse = nil
+				}
+			})
+		})
 	case 3:
 		name = "refuse"
 		m.mu.Lock()
