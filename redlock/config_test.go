@@ -37,6 +37,8 @@ func TestBadSettingsAreRefusedByName(t *testing.T) {
 		{three, Config{NodeTimeout: -1}, "Config.NodeTimeout is -1ns"},
 		{three, Config{NodeTimeout: 3 * time.Second}, "Config.NodeTimeout is 3s: want at most a quarter of the TTL 10s, 2.5s"},
 		{three, Config{MaxHold: -1}, "Config.MaxHold is -1ns"},
+		{three, Config{Fenced: true, FenceTTL: 299 * time.Second}, "Config.FenceTTL is 4m59s: want at least 10 times Config.MaxTTL, 5m0s"},
+		{three, Config{Fenced: true, FenceTTL: -1}, "Config.FenceTTL is -1ns"},
 		{three, Config{Drift: clock.Drift{Rate: 1}}, "Config.Drift.Rate is 1"},
 		{three, Config{Drift: clock.Drift{Rate: -0.1}}, "Config.Drift.Rate is -0.1"},
 		{three, Config{Drift: clock.Drift{Rate: math.NaN()}}, "Config.Drift.Rate is NaN"},

@@ -272,6 +272,22 @@ func TestFenceIsAgreedOnWithinNodeTimeout(t *testing.T) {
 	})
 }
 
+// Where two round trips take longer than that, attempts fail, and what they stamp
+// lets nodes agree for the next one.
+func TestSlowNodesComeToAgree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := Config{NodeTimeout: 50 * time.Millisecond, Backoff: func(int) time.Duration { return 200 * time.Millisecond }}
+		_, l, _ := fencedNodes(t, cfg, []int{1, 2, 3}, []int{30, 30, 30})
+		lease, err := l.Acquire(t.Context(), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lease.attempts > 3 { // one more for a node that was above the first two
+			t.Errorf("%d attempts", lease.attempts)
+		}
+	})
+}
+
 func TestValidityIsWhatIsLeftAfterTheFence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, l, _ := fencedNodes(t, Config{TTL: time.Second, NodeTimeout: 250 * time.Millisecond}, []int{1, 2, 3}, []int{100, 100, 100})
