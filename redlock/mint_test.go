@@ -207,10 +207,10 @@ func TestStampOfALostKeyDoesNotCount(t *testing.T) {
 				mem, l, base := fencedNodes(t, Config{}, []int{1, 2, 0}, []int{10, 10, 0})
 				takeDown(mem[2:], errors.New("connection refused"))
 				time.Sleep(time.Second)
-				var was fence.Token
+				lost := make(chan fence.Token, 1)
 				time.AfterFunc(5*time.Millisecond, func() {
 					lose(mem[0])
-					was = mem[0].counter("k")
+					lost <- mem[0].counter("k")
 				})
 				began := time.Now()
 				lease, err := l.TryAcquire(t.Context(), "k")
@@ -225,6 +225,7 @@ func TestStampOfALostKeyDoesNotCount(t *testing.T) {
 					t.Errorf("votes %v", err)
 				}
 				time.Sleep(time.Second)
+				was := <-lost
 				if mem[0].carried(OpStamp) != 1 || mem[0].counter("k") != was {
 					t.Errorf("%d stamps took the counter of a lost key %+d further", mem[0].carried(OpStamp), mem[0].counter("k")-was)
 				}
