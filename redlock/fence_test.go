@@ -49,7 +49,7 @@ func TestCountersOutliveTheirLocksByFar(t *testing.T) {
 		{0, 0, 24 * time.Hour},
 		{12 * time.Hour, 0, 120 * time.Hour},
 		{0, 300 * time.Second, 300 * time.Second},
-		{time.Second, 10 * time.Second, 10 * time.Second},
+		{time.Second, time.Minute, time.Minute},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			mem, nodes := memNodes(3)
