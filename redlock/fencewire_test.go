@@ -272,9 +272,11 @@ func TestForgottenScriptsLeaveFencesInOrder(t *testing.T) {
 				var wg sync.WaitGroup
 				for w := range 16 {
 					wg.Go(func() {
+						ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+						defer cancel()
 						var last fence.Token
 						for range 50 {
-							lease, err := l.Acquire(context.WithoutCancel(t.Context()), fmt.Sprint("k", w))
+							lease, err := l.Acquire(ctx, fmt.Sprint("k", w))
 							if err != nil {
 								t.Error(err)
 								return
