@@ -1,0 +1,172 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/quorumlock/quorumlock/redlock"
+)
+
+// heal ends all faults.
+func (w *world) heal() {
+	w.catchUp()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.say("all is well again")
+	w.calm = true
+	for _, over := range w.afflictions {
+		w.relieve(over)
+	}
+}
+
+// epilogue checks what holds once everything is well: nothing is left on nodes,
+// a free key can be had at once, and Close leaves nothing.
+func (w *world) epilogue() {
+	p := &w.plan
+	limit := max(min(p.MaxTTL, 5*time.Second), 2*p.nodeTimeout(p.MaxTTL))
+	// An idle lane finds out that its connection has ended when it asks whether the
+	// node is there, and may then try twice in vain to connect.
+	const idlePing = 5 * time.Second
+	settled := idlePing + limit + 2*dialTimeout + p.MaxTTL
+	if w.restarted && !p.Durable {
+		settled += max(5*time.Second, p.MaxTTL*102/100+2*time.Second)
+	}
+	w.pass(settled)
+	w.leftovers("after all was released")
+	for i, c := range w.clients {
+		if !c.gone {
+			w.alone(c, keyName(7)+string(rune('a'+i)))
+		}
+	}
+	w.together()
+	w.close()
+	w.pass(10 * time.Millisecond)
+	w.leftovers("after all was closed")
+	w.connections()
+}
+
+// call runs something of a client's library to its end.
+func (w *world) call(do func()) {
+	done := false
+	go func() {
+		do()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		done = true
+	}()
+	w.drive(func() bool { return done })
+}
+
+// alone: a key that nobody wants is had in one attempt (I7).
+func (w *world) alone(c *client, name string) {
+	w.call(func() {
+		began := w.clockNow()
+		lease, err := c.locker.TryAcquire(context.Background(), name)
+		if err != nil {
+			c.violates("all is well, and a free key cannot be had: %v", err)
+			return
+		}
+		h := c.won(lease, name, began, 0)
+		c.releasing(h)
+		if err := lease.Release(context.Background()); err != nil {
+			c.violates("all is well, and a lease cannot be released: %v", err)
+		}
+	})
+}
+
+// together: of those who want one key at once each gets it (I7).
+func (w *world) together() {
+	if !w.dice.on(forPlan, 1).chanceOf(0.25) {
+		return
+	}
+	left := 0
+	for _, c := range w.clients {
+		if c.gone {
+			continue
+		}
+		left++
+		go func() {
+			defer func() {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				left--
+			}()
+			ctx, cancel := c.within(20 * time.Second)
+			defer cancel()
+			name := keyName(8)
+			began := w.clockNow()
+			lease, err := c.locker.Acquire(ctx, name)
+			if err != nil {
+				c.violates("all is well, and a contended key cannot be had in 20 s: %v", err)
+				return
+			}
+			h := c.won(lease, name, began, 0)
+			c.sleep(time.Millisecond)
+			c.releasing(h)
+			lease.Release(context.Background())
+		}()
+	}
+	w.drive(func() bool { return left == 0 })
+}
+
+// close closes all Lockers.
+func (w *world) close() {
+	left := 0
+	for _, c := range w.clients {
+		if c.gone {
+			continue
+		}
+		left++
+		go func() {
+			err := c.close(20 * time.Second)
+			_, late := c.locker.TryAcquire(context.Background(), keyName(9))
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if err != nil {
+				w.violates("%s: Close: %v", c.name, err)
+			}
+			if !errors.Is(late, redlock.ErrClosed) {
+				w.violates("%s: acquire after Close: %v", c.name, late)
+			}
+			left--
+		}()
+	}
+	w.drive(func() bool { return left == 0 })
+}
+
+// leftovers: what is on the nodes is of processes that have crashed, or was given
+// back by a restore (I6).
+func (w *world) leftovers(when string) {
+	for _, n := range w.nodes {
+		if n.restored {
+			continue
+		}
+		for name, k := range n.data.keys {
+			if n.wall().Milliseconds() > k.until {
+				continue
+			}
+			if o := w.owners[k.token]; o == nil || !o.gone {
+				w.violates("%s has %s with token %s %s", n.name, name, k.token, when)
+			}
+		}
+	}
+}
+
+// connections: nothing of a Locker that was closed is left (I9). That no goroutine
+// is, the bubble sees to.
+func (w *world) connections() {
+	for _, n := range w.nodes {
+		for _, s := range n.sockets {
+			if !s.link.client.gone {
+				w.violates("%s has a connection of %s after Close", n.name, s.link.client.name)
+			}
+		}
+	}
+	for _, e := range slices.Clone(w.agenda) {
+		if e.timer && e.whose != nil && !e.whose.gone {
+			w.violates("a timer of %s is set after Close", e.whose.name)
+		}
+	}
+}
