@@ -20,6 +20,7 @@ type client struct {
 	links  []*link
 	locker *redlock.Locker
 
+	born      time.Duration
 	gone      bool // crashed: nothing it does is seen by anybody
 	paused    int
 	suspended int
@@ -39,7 +40,7 @@ type client struct {
 
 func newClient(w *world, place, life int) *client {
 	c := &client{
-		world: w, place: place, id: life*maxClients + place, name: fmt.Sprint("c", place+1), woken: make(chan struct{}, 1),
+		world: w, born: w.now, place: place, id: life*maxClients + place, name: fmt.Sprint("c", place+1), woken: make(chan struct{}, 1),
 	}
 	if life > 0 {
 		c.name += fmt.Sprint("'", life)
@@ -71,7 +72,7 @@ func (c *client) start() {
 	cfg.Backoff = func(n int) time.Duration {
 		tries++
 		d := w.dice.on(forBackoff, uint64(c.id), tries)
-		return d.between(time.Millisecond, min(2*time.Millisecond<<min(n, 7), 150*time.Millisecond))
+		return d.between(time.Microsecond, min(4*time.Millisecond<<min(n, 6), 250*time.Millisecond))
 	}
 	locker, err := redlock.New(nodes, cfg)
 	if err != nil {

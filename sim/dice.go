@@ -38,9 +38,6 @@ func (d *dice) share() float64 { return float64(d.next()>>11) / (1 << 53) }
 // chance is true with probability p.
 func (d *dice) chance(p float64) bool { return p > 0 && d.share() < p }
 
-// chanceOf is chance, drawn once.
-func (d dice) chanceOf(p float64) bool { return d.chance(p) }
-
 // between is a duration from lo to hi, in nanoseconds, so that no two fall
 // together.
 func (d *dice) between(lo, hi time.Duration) time.Duration {

@@ -26,25 +26,35 @@ func (w *world) heal() {
 func (w *world) epilogue() {
 	p := &w.plan
 	limit := max(min(p.MaxTTL, 5*time.Second), 2*p.nodeTimeout(p.MaxTTL))
-	// An idle lane finds out that its connection has ended when it asks whether the
-	// node is there, and may then try twice in vain to connect.
-	const idlePing = 5 * time.Second
-	settled := idlePing + limit + 2*dialTimeout + p.MaxTTL
-	if w.restarted && !p.Durable {
-		settled += max(5*time.Second, p.MaxTTL*102/100+2*time.Second)
-	}
-	w.pass(settled)
+	w.pass(limit + 2*dialTimeout + p.MaxTTL)
 	w.leftovers("after all was released")
+	if d := w.dice.on(forPlan, 1); d.chance(0.3) {
+		w.liveness(d.chance(0.4))
+	}
+	w.close()
+	w.pass(10*time.Millisecond + p.Weather.Slowest) // what a slow link still carries
+	w.leftovers("after all was closed")
+	w.connections()
+}
+
+// liveness: everybody gets what nobody has (I7).
+func (w *world) liveness(together bool) {
+	// An idle lane finds out that its connection has ended when it asks whether the
+	// node is there.
+	const idlePing = 5 * time.Second
+	wait := idlePing + 2*dialTimeout
+	if w.restarted && !w.plan.Durable {
+		wait += max(5*time.Second, w.plan.MaxTTL*102/100+2*time.Second)
+	}
+	w.pass(wait)
 	for i, c := range w.clients {
 		if !c.gone {
 			w.alone(c, keyName(7)+string(rune('a'+i)))
 		}
 	}
-	w.together()
-	w.close()
-	w.pass(10 * time.Millisecond)
-	w.leftovers("after all was closed")
-	w.connections()
+	if together {
+		w.together()
+	}
 }
 
 // call runs something of a client's library to its end.
@@ -78,9 +88,6 @@ func (w *world) alone(c *client, name string) {
 
 // together: of those who want one key at once each gets it (I7).
 func (w *world) together() {
-	if !w.dice.on(forPlan, 1).chanceOf(0.25) {
-		return
-	}
 	left := 0
 	for _, c := range w.clients {
 		if c.gone {

@@ -285,7 +285,11 @@ func (j *judge) did(n *node, c *client, op *redlock.Op) {
 	if h == nil {
 		return
 	}
-	if h.open(j.world.now) && !h.crashed {
+	switch {
+	case h.crashed:
+	case h.lost != 0: // told, but promised for a little longer
+		j.stillOn(h)
+	case h.open(j.world.now):
 		j.world.violates("%s has %s deleted on %s, and holds it for %v more", c.name, h.name, n.name, h.until-j.world.now)
 	}
 }

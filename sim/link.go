@@ -98,7 +98,7 @@ type conn struct {
 	gathered chan struct{}
 
 	// Between.
-	sent time.Duration // when what was sent last arrives
+	transit []*request // on their way to the node, in the order of sending
 
 	// The node's end.
 	peer   redlock.Peer
@@ -116,6 +116,7 @@ type request struct {
 	id   int64         // for asksKill
 	err  error
 	last bool // the connection ends with the answer
+	here bool // it has arrived
 }
 
 type asks uint8
@@ -227,16 +228,29 @@ func (c *conn) finish(err error) {
 func (l *link) send(r *request) {
 	c, w := r.conn, l.client.world
 	l.flights++
-	c.sent = max(w.now+l.delay(forRequest), c.sent+1)
-	w.at(c.sent, l.rank(rankArrive), true, func() { l.arrive(r) })
+	c.transit = append(c.transit, r)
+	w.at(w.now+l.delay(forRequest), l.rank(rankArrive), true, func() { l.arrive(r) })
 }
 
-// arrive is a request at the node's door.
+// arrive is a request at the node's machine, which has it wait for those that were
+// sent before it on the same connection.
 func (l *link) arrive(r *request) {
+	if l.cutOut > 0 { // it will be sent again
+		l.out = append(l.out, r)
+		return
+	}
+	r.here = true
+	for c := r.conn; len(c.transit) > 0 && c.transit[0].here; {
+		next := c.transit[0]
+		c.transit = c.transit[1:]
+		l.enter(next)
+	}
+}
+
+// enter is a request at the node's process.
+func (l *link) enter(r *request) {
 	n, c := l.node, r.conn
 	switch {
-	case l.cutOut > 0: // it will be sent again
-		l.out = append(l.out, r)
 	case !n.up && n.silent, r.kind == asksEnd && !c.open:
 	case r.kind == asksHello && (!n.up || n.refuses > 0):
 		l.toClient(func() { c.fail(errRefused) })
@@ -317,8 +331,7 @@ func (l *link) heal() {
 		out := l.out
 		l.out = nil
 		for _, r := range out {
-			r.conn.sent = max(w.now+d.about(time.Millisecond, 200*time.Millisecond), r.conn.sent+1)
-			w.at(r.conn.sent, l.rank(rankArrive), true, func() { l.arrive(r) })
+			w.at(w.now+d.about(time.Millisecond, 200*time.Millisecond), l.rank(rankArrive), true, func() { l.arrive(r) })
 		}
 	}
 	if l.cutBack == 0 {

@@ -83,15 +83,15 @@ func Draw(seed uint64) Plan {
 	d := dice(mix(seed)).on(forPlan)
 	p := Plan{
 		Seed:    seed,
-		Nodes:   pick(&d, 1, 3, 3, 3, 3, 3, 4, 5, 5, 7),
-		Clients: pick(&d, 2, 2, 2, 3, 3, 4, 5),
+		Nodes:   pick(&d, 1, 3, 3, 3, 3, 3, 3, 3, 4, 5, 5, 7),
+		Clients: pick(&d, 2, 2, 2, 2, 2, 2, 3, 3, 3, 4, 5),
 		Keys:    pick(&d, 1, 1, 2),
 		Timely:  d.chance(0.75),
 		Keeping: d.chance(0.93),
 		Fenced:  d.chance(0.8),
 		Durable: d.chance(0.4),
 		TTL:     pick(&d, 211*time.Millisecond, 503*time.Millisecond, 1003700*time.Microsecond),
-		Acts:    2 + d.below(6),
+		Acts:    1 + d.below(4),
 		Think:   d.about(100*time.Microsecond, 300*time.Millisecond),
 	}
 	p.MaxTTL = p.TTL + d.between(0, p.TTL/2)

@@ -102,8 +102,10 @@ func (n *node) reads(r *request) {
 	case asksHello:
 		n.lastID++
 		c.peer = redlock.Peer{ID: n.lastID, RunID: fmt.Sprintf("%s-%d", n.name, n.run), Uptime: n.uptime()}
+		w.say("%s is connected to by %s: %+v", n.name, c.link.client.name, c.peer)
 	case asksEnd:
 		n.hangUp(c)
+		w.say("%s sees that %s has closed connection %d", n.name, c.link.client.name, c.peer.ID)
 		return
 	case asksKill:
 		r.err = nil
@@ -270,7 +272,7 @@ func (n *node) restore(then time.Duration) {
 func (n *node) replace(d data) {
 	for name, k := range n.data.keys {
 		if d.keys[name].token != k.token || d.keys[name].until < k.until {
-			n.ghosts[k.token] = phantom{k.until, k.counts}
+			n.ghosts[k.token] = phantom{max(k.until, n.ghosts[k.token].until), k.counts || n.ghosts[k.token].counts}
 		}
 	}
 	n.data = d

@@ -76,7 +76,7 @@ func (c *client) act(d *dice) {
 func (c *client) keep(d *dice, name string, timeout, limit time.Duration, get func() (*redlock.Lease, error)) {
 	began := c.world.clockNow()
 	var lease *redlock.Lease
-	if began < dialTimeout { // the first connections are waited for
+	if began-c.born < dialTimeout { // the first connections are waited for
 		limit += dialTimeout
 	}
 	err := c.timed("acquire", limit, func() (err error) {
@@ -165,8 +165,9 @@ func (c *client) timed(what string, limit time.Duration, call func() error) erro
 	took := w.now - began - (c.away - away)
 	w.trace.add(trResult, uint64(c.id), hashOf(what), class(err))
 	w.say("%s %s: %v (after %v)", c.name, what, err, took)
-	// A thousandth for the clock's rate, and what it may take to go on after a halt.
-	if limit >= 0 && c.clock.real(limit)+50*time.Microsecond < took && w.plan.Timely {
+	// A hundredth for a clock whose rate has changed, and what it may take to go on
+	// after a halt.
+	if limit >= 0 && c.clock.real(limit)*101/100+50*time.Microsecond < took && w.plan.Timely {
 		w.violates("%s: %s took %v, want %v at most", c.name, what, took, limit)
 	}
 	return err
