@@ -33,9 +33,9 @@ type client struct {
 	// The worker.
 	rest   event // the end of its sleep
 	asleep bool
-	heeds  *hold         // the loss of which wakes it
-	woken  chan struct{} // capacity 1
-	stop   bool          // it is to begin nothing more
+	heeds  *hold            // the loss of which wakes it
+	woken  chan struct{}    // capacity 1
+	has    map[string]*hold // in a script, by key
 }
 
 func newClient(w *world, place, life int) *client {

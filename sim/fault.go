@@ -16,10 +16,11 @@ type Fault struct {
 }
 
 // String is the fault as a line of a script.
-func (f Fault) String() string {
-	s := fmt.Sprintf("at %v ", f.At)
+func (f Fault) String() string { return fmt.Sprintf("at %v %s", f.At, f.what()) }
+
+func (f Fault) what() (s string) {
 	if f.For != 0 {
-		s += fmt.Sprintf("for %v ", f.For)
+		s = fmt.Sprintf("for %v ", f.For)
 	}
 	s += f.Kind
 	for _, who := range []struct {
@@ -52,14 +53,19 @@ func (w *world) planFault(f Fault) {
 			return
 		}
 		w.trace.add(trFault, hashOf(f.Kind), uint64(f.At))
-		w.say("%v", f)
+		w.tell("%s", f.what())
 		over := k.begin(w, f)
 		if over == nil {
 			return
 		}
 		w.count(f.Kind)
 		w.afflictions = append(w.afflictions, &over)
-		w.after(f.For, rankFault, false, func() { w.relieve(&over) })
+		w.after(f.For, rankFault, false, func() {
+			if over != nil && f.For > 0 {
+				w.tell("over: %s", f.what())
+			}
+			w.relieve(&over)
+		})
 	})
 }
 

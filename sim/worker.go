@@ -24,11 +24,18 @@ func (c *client) work() {
 	}
 }
 
+// isGone reports whether the process has crashed.
+func (c *client) isGone() bool {
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	return c.gone
+}
+
 // done reports whether the worker is to begin nothing more.
 func (c *client) done() bool {
 	c.world.mu.Lock()
 	defer c.world.mu.Unlock()
-	return c.gone || c.stop || c.world.now > c.world.plan.Length
+	return c.gone || c.world.now > c.world.plan.Length
 }
 
 // act is a lease from its beginning to its end, or the attempt to get one.
@@ -222,18 +229,23 @@ func (w *world) clockNow() time.Duration {
 	return w.now
 }
 
+// classes are what errors can be.
+var classes = []error{
+	redlock.ErrHeld, redlock.ErrNoQuorum, redlock.ErrTooSlow, redlock.ErrLost, redlock.ErrReleased,
+	redlock.ErrClosed, context.DeadlineExceeded, context.Canceled,
+}
+
+const classOther = 99
+
 // class is an error as the trace has it: what it is, not how it is worded.
 func class(err error) uint64 {
-	for i, is := range []error{
-		redlock.ErrHeld, redlock.ErrNoQuorum, redlock.ErrTooSlow, redlock.ErrLost, redlock.ErrReleased,
-		redlock.ErrClosed, context.DeadlineExceeded, context.Canceled,
-	} {
+	for i, is := range classes {
 		if errors.Is(err, is) {
 			return uint64(i + 1)
 		}
 	}
 	if err != nil {
-		return 99
+		return classOther
 	}
 	return 0
 }

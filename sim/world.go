@@ -67,6 +67,7 @@ type world struct {
 	trace  trace
 	counts map[string]int
 	says   []string
+	story  []string
 }
 
 // Result is what became of a schedule.
@@ -77,7 +78,8 @@ type Result struct {
 	Events     int
 	Time       time.Duration  // of the world
 	Faults     map[string]int // that happened, by kind
-	Log        []string       // in words, if Plan.Verbose
+	Story      []string       // what became of a script's steps, and what went wrong
+	Log        []string       // everything in words, if Plan.Verbose
 }
 
 // Run plays a schedule. The same plan gives the same result.
@@ -213,11 +215,19 @@ func (w *world) say(format string, args ...any) {
 	}
 }
 
+// tell adds to the story of a script.
+func (w *world) tell(format string, args ...any) {
+	if w.plan.Script != nil {
+		w.story = append(w.story, fmt.Sprintf("%v ", w.now.Round(time.Millisecond))+fmt.Sprintf(format, args...))
+	}
+	w.say(format, args...)
+}
+
 // violates notes that something has happened that must not.
 func (w *world) violates(format string, args ...any) {
 	v := fmt.Sprintf(format, args...)
 	w.judge.violations = append(w.judge.violations, fmt.Sprintf("at %v: %s", w.now, v))
-	w.say("VIOLATION %s", v)
+	w.tell("VIOLATION %s", v)
 }
 
 func (w *world) result() Result {
@@ -225,6 +235,6 @@ func (w *world) result() Result {
 	delete(w.counts, "events")
 	return Result{
 		Violations: w.judge.violations, Trace: w.trace.sum, Grants: w.judge.grants, Events: events,
-		Time: w.now, Faults: w.counts, Log: w.says,
+		Time: w.now, Faults: w.counts, Story: w.story, Log: w.says,
 	}
 }
