@@ -86,6 +86,9 @@ func (d data) carryOut(op *redlock.Op, wall time.Duration, counts bool, refuse e
 		return redlock.Reply{Vote: quorum.Unknown, Err: err, Nothing: nothing && err != errBroken}
 	}
 	k, there := d.find(op.Key, now)
+	if k.noLock {
+		k.token = "" // nobody reads it
+	}
 	ours := there && !k.noLock && k.token == op.Token
 	c, counted := d.counter(op.Counter, now)
 	switch op.Kind {

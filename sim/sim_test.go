@@ -15,6 +15,7 @@ import (
 var (
 	seeds   = flag.Int("sim.seeds", 2500, "how many seeds the swarm runs")
 	start   = flag.Uint64("sim.start", 1, "its first seed")
+	shorter = flag.Bool("sim.short", true, "look for what of a failing schedule is enough")
 	verbose = flag.Bool("sim.log", false, "print all that happens in a schedule that fails")
 )
 
@@ -45,6 +46,9 @@ func report(t *testing.T, seed uint64, r Result) {
 	t.Helper()
 	t.Errorf("seed %d:\n\t%s", seed, strings.Join(r.Violations, "\n\t"))
 	t.Logf("again: go test ./sim -run TestSwarm -sim.seeds 1 -sim.start %d -sim.log", seed)
+	if !*shorter {
+		return
+	}
 	short := Shorten(t, Draw(seed))
 	short.Verbose = true
 	r = Run(t, short)
