@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -23,12 +24,17 @@ var (
 // with the command that runs that one again, and with what of it is enough.
 func TestSwarmHoldsNoKeyTwice(t *testing.T) {
 	var sum summary
+	said := time.Now()
 	for seed := *start; seed < *start+uint64(*seeds); seed++ {
 		r := Run(t, Draw(seed))
 		sum.add(r)
 		if len(r.Violations) > 0 {
 			report(t, seed, r)
 			break
+		}
+		if time.Since(said) > time.Minute {
+			said = time.Now()
+			t.Log(sum.String())
 		}
 	}
 	t.Log(sum.String())
@@ -108,5 +114,6 @@ func TestSameSeedSameTrace(t *testing.T) {
 // they take turns anyway.
 func TestMain(m *testing.M) {
 	runtime.GOMAXPROCS(1)
+	debug.SetGCPercent(400)
 	os.Exit(m.Run())
 }
