@@ -120,7 +120,8 @@ func (j *judge) alone(r *record, h *hold) {
 	r.holds = still
 }
 
-// counted: a quorum of nodes whose grants count has the lease (I10, I2).
+// counted: a quorum of nodes whose grants count has the lease, or has extended it
+// (I10, I2).
 func (j *judge) counted(h *hold) {
 	on, counts := j.on(h)
 	if q := quorum.Majority(len(j.world.nodes)); on < q {
@@ -208,7 +209,7 @@ func (j *judge) extended(c *client, e redlock.ExtendEvent) {
 	}
 	h.until = max(h.until, w.now+c.clock.real(e.Remaining))
 	if w.plan.exclusive() {
-		j.stillOn(h)
+		j.counted(h)
 		j.watch(h)
 	}
 }

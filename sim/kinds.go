@@ -186,10 +186,11 @@ func beyond(d *dice, p *Plan, f *Fault) {
 // may be ahead, are less than the quarantine.
 func upTo(most time.Duration) func(d *dice, p *Plan, f *Fault) {
 	return func(d *dice, p *Plan, f *Fault) {
-		if !p.Durable {
-			most = min(most, 1300*time.Millisecond)
+		most := most
+		if p.Fenced && !p.Durable {
+			most = min(most, 1450*time.Millisecond)
 		}
-		f.Size = d.about(time.Millisecond, most)
+		f.Size = pick(d, most, d.about(time.Millisecond, most))
 	}
 }
 

@@ -26,7 +26,8 @@ type key struct {
 	token  redlock.Token
 	until  int64 // it is there up to this millisecond; 0: for ever
 	noLock bool  // it holds something else, such as a list
-	// counts: when it was set, every lock that the node had forgotten was over.
+	// counts: when it was set, or extended last, every lock that the node had
+	// forgotten was over.
 	counts bool
 }
 
@@ -143,8 +144,9 @@ func (d data) carryOut(op *redlock.Op, wall time.Duration, counts bool, refuse e
 		}
 		if until := px(op.TTL); k.until == 0 || until > k.until {
 			k.until = until
-			d.keys[op.Key] = k
 		}
+		k.counts = counts
+		d.keys[op.Key] = k
 		if counted {
 			c.until = px(op.CounterTTL)
 			d.counters[op.Counter] = c

@@ -89,12 +89,12 @@ func Draw(seed uint64) Plan {
 		Timely:  d.chance(0.75),
 		Keeping: d.chance(0.93),
 		Fenced:  d.chance(0.8),
-		Durable: d.chance(0.4),
-		TTL:     pick(&d, 211*time.Millisecond, 503*time.Millisecond, 1003700*time.Microsecond),
+		Durable: d.chance(0.35),
+		TTL:     pick(&d, 211*time.Millisecond, 211*time.Millisecond, 503*time.Millisecond, 1003700*time.Microsecond, 2503*time.Millisecond),
 		Acts:    1 + d.below(4),
 		Think:   d.about(100*time.Microsecond, 300*time.Millisecond),
 	}
-	p.MaxTTL = p.TTL + d.between(0, p.TTL/2)
+	p.MaxTTL = pick(&d, p.TTL, p.TTL+d.between(0, p.TTL/2), p.TTL+d.between(0, 2*p.TTL))
 	if d.chance(0.2) {
 		p.MaxHold = d.between(p.TTL, 3*p.TTL)
 	}

@@ -40,6 +40,7 @@ type node struct {
 	lost     time.Duration // when its process began that had forgotten something
 	forgot   bool
 	restored bool
+	setBack  bool                      // its clock was
 	past     []change                  // what its data were, for restores
 	ghosts   map[redlock.Token]phantom // the locks that it has forgotten
 }
@@ -76,6 +77,7 @@ func (n *node) wall() time.Duration {
 // setClock turns the wall clock, and steps it.
 func (n *node) setClock(rate float64, step time.Duration) {
 	n.wallThen, n.then, n.rate = n.wall()+step, n.world.now, rate
+	n.setBack = n.setBack || step < 0
 }
 
 // uptime is as INFO says it.
@@ -87,11 +89,10 @@ func (n *node) uptime() time.Duration {
 // it had forgotten nothing, and whether it could count for it.
 func (n *node) has(name string, token redlock.Token) (has, counts bool) {
 	now := n.wall().Milliseconds()
-	if k, ok := n.data.find(name, now); ok && k.token == token {
-		return true, k.counts
-	}
-	g, ok := n.ghosts[token]
-	return ok && now <= g.until, g.counts
+	k, _ := n.data.find(name, now)
+	g, forgot := n.ghosts[token]
+	is, was := k.token == token, forgot && now <= g.until
+	return is || was, is && k.counts || was && g.counts
 }
 
 // reads is what the process does with what it reads from a socket.
