@@ -168,11 +168,23 @@ func (l *Locker) attempt(ctx context.Context, key string) (*Lease, *AttemptError
 	if failure.Votes = votes; votes == nil {
 		failure.Votes = r.snapshot(l.lanes)
 	}
+	l.explain(failure.Votes, now)
 	r.each(nil)
 	for i, lane := range l.lanes {
 		lane.undo(&r.calls[i], l.ttl)
 	}
 	return nil, failure
+}
+
+// explain says of the nodes that were not waited for which of them are in
+// quarantine: that others are too is why the ballot was decided without them.
+func (l *Locker) explain(votes []Vote, now clock.Instant) {
+	for i, lane := range l.lanes {
+		var why *QuarantineError
+		if errors.Is(votes[i].Err, errSilent) && errors.As(lane.standing(now), &why) {
+			votes[i].Err, votes[i].Quarantined = why, why.For
+		}
+	}
 }
 
 // verdict is why a round for a caller with ctx has failed.

@@ -27,8 +27,13 @@ func (l *lane) run(ctx context.Context) error {
 	defer timer.Stop()
 	pause := firstPause
 	for {
-		err := l.connection(ctx, timer)
+		attempt, hangUp := context.WithCancel(ctx)
+		l.mu.Lock()
+		l.hangUp = hangUp
+		l.mu.Unlock()
+		err := l.connection(attempt, timer)
 		if err == nil || l.finished() {
+			hangUp()
 			return l.leftover()
 		}
 		if l.disconnected(err) {
@@ -41,7 +46,10 @@ func (l *lane) run(ctx context.Context) error {
 		pause = laterPause
 		select {
 		case <-timer.C():
-		case <-ctx.Done():
+		case <-attempt.Done():
+		}
+		hangUp()
+		if ctx.Err() != nil {
 			return l.leftover()
 		}
 	}
@@ -50,11 +58,6 @@ func (l *lane) run(ctx context.Context) error {
 // connection makes one connection and uses it until it ends, which is the
 // error, or until there is nothing left to do.
 func (l *lane) connection(ctx context.Context, timer clock.Timer) error {
-	ctx, hangUp := context.WithCancel(ctx)
-	defer hangUp()
-	l.mu.Lock()
-	l.hangUp = hangUp
-	l.mu.Unlock()
 	if l.finished() {
 		return nil
 	}
@@ -194,6 +197,9 @@ func (l *lane) disconnected(err error) bool {
 	}
 	l.mu.Lock()
 	was := l.state
+	// That it is no voter, whoever looks at its log wants to know, also if it was
+	// away before.
+	news := was != down || errors.Is(err, errNoVoter) && !errors.Is(l.reason, errNoVoter)
 	l.state, l.reason = down, reason
 	stranded := l.strand(now)
 	l.mu.Unlock()
@@ -201,7 +207,7 @@ func (l *lane) disconnected(err error) bool {
 	if was == connecting {
 		l.met(false)
 	}
-	if was != down {
+	if news {
 		l.changed(NodeEvent{Node: l.node.String(), Err: err})
 	}
 	return was == open

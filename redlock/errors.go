@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,8 +16,9 @@ var (
 	// had said yes there would have been no quorum. Wait, or try later.
 	ErrHeld = errors.New("held by another")
 
-	// ErrNoQuorum: too few nodes answered. Whether the lock is free is not
-	// known; nodes are down or out of reach. Alarm somebody.
+	// ErrNoQuorum: too few nodes have voted. Whether the lock is free is not
+	// known; nodes are down, out of reach, in quarantine after a restart, or no
+	// voters, and each Vote says which. Alarm somebody.
 	ErrNoQuorum = errors.New("no quorum")
 
 	// ErrTooSlow: a quorum granted, but by then the validity was used up.
@@ -94,15 +96,7 @@ func (e *AttemptError) Error() string {
 	if e.Local {
 		b.WriteString(" in this process")
 	}
-	var granted int
-	var others []string
-	for _, v := range e.Votes {
-		if v.Vote == quorum.Granted {
-			granted++
-		} else {
-			others = append(others, v.String())
-		}
-	}
+	granted, others := inWords(e.Votes)
 	if n := len(e.Votes); n > 0 {
 		fmt.Fprintf(&b, " (%d of %d granted, %d needed", granted, n, quorum.Majority(n))
 		for _, o := range others {
@@ -111,6 +105,39 @@ func (e *AttemptError) Error() string {
 		b.WriteString(")")
 	}
 	return b.String()
+}
+
+// inWords is how many votes were granted, and what the others were. Nodes in
+// quarantine are so for one reason, mostly: several are named together, with the
+// one that is so longest.
+func inWords(votes []Vote) (granted int, others []string) {
+	var names []string
+	var longest *QuarantineError
+	for _, v := range votes {
+		var why *QuarantineError
+		switch {
+		case v.Vote == quorum.Granted:
+			granted++
+		case errors.As(v.Err, &why):
+			names = append(names, v.Node)
+			if longest == nil || why.For > longest.For {
+				longest = why
+			}
+		default:
+			others = append(others, v.String())
+		}
+	}
+	if longest == nil {
+		return granted, others
+	}
+	who := strings.Join(names, ", ")
+	switch len(names) {
+	case 1:
+		who += " unknown:"
+	case len(votes):
+		who = fmt.Sprintf("%d nodes", len(names))
+	}
+	return granted, slices.Insert(others, 0, fmt.Sprintf("%s %v", who, longest))
 }
 
 // Unwrap returns the causes, for errors.Is and errors.As. The votes' errors are

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quorumlock/quorumlock/internal/redisproc"
+	"github.com/quorumlock/quorumlock/quorum"
 )
 
 // That a node could not be dialled in time is not the end of the caller's
@@ -114,5 +115,34 @@ func TestAnErrorOfANodeShowsNoToken(t *testing.T) {
 	}
 	if strings.Contains(err.Error(), string(lease.Token())) {
 		t.Errorf("the token is in the error: %v", err)
+	}
+}
+
+// A cluster that has just restarted is one fact, not one per node.
+func TestNodesInQuarantineAreNamedTogether(t *testing.T) {
+	quarantined := func(node string, left, ago time.Duration) Vote {
+		why := &QuarantineError{For: left, Why: fmt.Sprintf("restarted %v ago", ago), MaxTTL: 10 * time.Second}
+		return Vote{Node: node, Vote: quorum.Unknown, Quarantined: left, Err: why}
+	}
+	q1, q2, q3 := quarantined("n1", 8500*time.Millisecond, 4*time.Second), quarantined("n2", 9*time.Second, 3*time.Second), quarantined("n3", time.Second, 11*time.Second)
+	for _, c := range []struct {
+		votes []Vote
+		want  string
+	}{
+		{[]Vote{q1}, "0 of 1 granted, 1 needed; n1 unknown: quarantined for 9s more: restarted 4s ago, MaxTTL 10s"},
+		{[]Vote{q1, q2, q3}, "0 of 3 granted, 2 needed; 3 nodes quarantined for 9s more: restarted 3s ago, MaxTTL 10s"},
+		{
+			[]Vote{{Node: "n1", Vote: quorum.Granted}, q2, {Node: "n3", Vote: quorum.Denied, Holder: "abcd"}},
+			"1 of 3 granted, 2 needed; n2 unknown: quarantined for 9s more: restarted 3s ago, MaxTTL 10s; n3 denied: held by abcd",
+		},
+		{
+			[]Vote{{Node: "n0", Vote: quorum.Unsent, Err: errors.New("not connected: refused")}, q1, q3, {Node: "n4", Vote: quorum.Granted}, q2},
+			"1 of 5 granted, 3 needed; n1, n3, n2 quarantined for 9s more: restarted 3s ago, MaxTTL 10s; n0 unsent: not connected: refused",
+		},
+	} {
+		err := &AttemptError{Op: "acquire", Key: "k", Votes: c.votes, causes: []error{ErrNoQuorum}}
+		if got, want := err.Error(), `acquire "k": no quorum (`+c.want+")"; got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
 	}
 }

@@ -44,7 +44,7 @@ type lane struct {
 	gen      int    // number of the last connection
 	haunted  bool   // a former connection could not be killed, and may still act
 	closing  bool   // nothing new will come
-	hangUp   func() // cuts the connection, or the attempt to make one
+	hangUp   func() // cuts the connection, the attempt to make one, or the pause before it
 	voter    voter
 
 	forgotten    int // debts given up while their acquires may still lie unread

@@ -242,8 +242,8 @@ func (l *Lease) end(cause error) bool {
 
 // Extend makes the lease last for ttl from now, if that is later than its end
 // now; it never shortens it. It asks all nodes and needs a majority that still
-// holds the lease. If there is one, nodes that have no such key are given it back
-// afterwards.
+// holds the lease and is not in quarantine. If there is one, nodes that have no such
+// key are given it back afterwards.
 //
 // With nil, the validity counts from this call. With ErrNoQuorum, ErrTooSlow or
 // ctx's error the lease is as it was, and may be extended again. ErrLost means

@@ -49,9 +49,10 @@ type core struct {
 // exclude each other. One node is a lock on that node alone, an even number
 // tolerates no more failures than the odd one below it, and 3 or 5 are usual.
 //
-// New connects in the background. It does not fail because nodes are down: a
-// Locker made during an outage works when it is over. It returns ErrInvalid for
-// settings that cannot work.
+// New connects in the background. It does not fail because nodes are down, or may
+// not vote: a Locker made during an outage works when it is over, and one made when
+// all nodes have just been started, when they are out of quarantine. It returns
+// ErrInvalid for settings that cannot work.
 func New(nodes []Node, cfg Config) (*Locker, error) {
 	cfg = cfg.withDefaults()
 	if err := errors.Join(checkNodes(nodes), cfg.validate()); err != nil {
@@ -158,13 +159,13 @@ func (l *Locker) WithTTL(ttl time.Duration) (*Locker, error) {
 // *AttemptError that is one of
 //   - ErrHeld: another holds it. A valid lease of this process on the key is
 //     answered so without asking the nodes.
-//   - ErrNoQuorum: too few nodes answered.
+//   - ErrNoQuorum: too few nodes voted, and each Vote says why.
 //   - ErrTooSlow: they answered so late that nothing was left of the validity.
 //   - ctx's error: it was done first.
 //   - ErrClosed.
 //
 // or ErrInvalid for a key that is empty or longer than 1024 bytes, prefix
-// included. It takes at most Config.NodeTimeout, apart from the very first
+// included, or that Config.Fenced leaves no room for a counter. It takes at most Config.NodeTimeout, apart from the very first
 // connections of a Locker, which are waited for up to their dial timeout. A
 // failed attempt leaves nothing behind: what nodes have granted, or may still
 // grant, is released as soon as they can be reached.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -348,6 +349,16 @@ func (n *memNode) restart(keep bool) {
 	}
 }
 
+// cut ends all connections; the process lives on.
+func (n *memNode) cut() {
+	n.mu.Lock()
+	conns := slices.Collect(maps.Values(n.conns))
+	n.mu.Unlock()
+	for _, c := range conns {
+		c.Close()
+	}
+}
+
 // holder is the token that the node holds for key, "" for none.
 func (n *memNode) holder(key string) Token {
 	n.mu.Lock()
@@ -404,6 +415,13 @@ func (n *memNode) carried(kind OpKind) int {
 		}
 	}
 	return count
+}
+
+// connections is how many connections its process has accepted.
+func (n *memNode) connections() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return int(n.lastID)
 }
 
 func (n *memNode) open() int {

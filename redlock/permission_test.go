@@ -15,13 +15,15 @@ import (
 	"github.com/quorumlock/quorumlock/quorum"
 )
 
-// needed is every command that a node's user must be permitted, and useful what
-// tells voters from others, and makes connections that end take less traffic with
-// them. Where that is not permitted, ping is needed in its place.
+// needed is every command that a node's user must be permitted, and forFences what
+// else with fences. useful makes connections that end take less traffic with it,
+// or lets the node vote without Config.AllowUnidentified. Where INFO is not
+// permitted, ping is needed in its place.
 var (
-	needed = []string{"+set", "+get", "+mget", "+pttl", "+pexpire", "+del", "+eval", "+evalsha"}
-	useful = []string{"+info", "+client|id", "+client|kill"}
-	ping   = "+ping"
+	needed    = []string{"+set", "+get", "+mget", "+pttl", "+pexpire", "+del", "+eval", "+evalsha"}
+	forFences = []string{"+time", "+exists"}
+	useful    = []string{"+info", "+client|id", "+client|kill"}
+	ping      = "+ping"
 )
 
 // permit makes the user of the lock one who may run these commands on the keys
@@ -42,16 +44,32 @@ func (s *realServer) permit(t testing.TB, commands ...string) {
 func TestEveryNeededCommandIsNeeded(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, redisproc.Options{})
-	all := slices.Concat(needed, useful)
-	if missed := missing(t, s, all); missed != nil {
+	eachIsNeeded(t, needed, func(t *testing.T, commands []string) []error { return missing(t, s, commands) })
+}
+
+// With fences two more are needed, and no fewer of the others.
+func TestFencesNeedTheirCommands(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, redisproc.Options{})
+	eachIsNeeded(t, slices.Concat(needed, forFences), func(t *testing.T, commands []string) []error {
+		return append(missing(t, s, commands), missingFences(t, s, commands)...)
+	})
+}
+
+// eachIsNeeded checks that nothing is missing with the commands, with what is
+// useful and without, and something without any one of them.
+func eachIsNeeded(t *testing.T, commands []string, missing func(t *testing.T, commands []string) []error) {
+	t.Helper()
+	all := slices.Concat(commands, useful)
+	if missed := missing(t, all); missed != nil {
 		t.Errorf("more is needed: %v", missed)
 	}
-	if missed := missing(t, s, append(slices.Clone(needed), ping)); missed != nil {
+	if missed := missing(t, append(slices.Clone(commands), ping)); missed != nil {
 		t.Errorf("more is needed without what is useful: %v", missed)
 	}
-	for _, command := range needed {
+	for _, command := range commands {
 		without := slices.DeleteFunc(slices.Clone(all), func(c string) bool { return c == command })
-		missed := missing(t, s, without)
+		missed := missing(t, without)
 		name := strings.TrimPrefix(command, "+")
 		if !slices.ContainsFunc(missed, saysSo) {
 			t.Errorf("%s can be left out, or its lack is not told: %v", name, missed)
@@ -59,11 +77,11 @@ func TestEveryNeededCommandIsNeeded(t *testing.T) {
 	}
 	for _, command := range useful {
 		without := append(slices.DeleteFunc(slices.Clone(all), func(c string) bool { return c == command }), ping)
-		if missed := missing(t, s, without); missed != nil {
+		if missed := missing(t, without); missed != nil {
 			t.Errorf("without %s: %v", command, missed)
 		}
 	}
-	if missed := missing(t, s, needed); !slices.ContainsFunc(missed, saysSo) {
+	if missed := missing(t, commands); !slices.ContainsFunc(missed, saysSo) {
 		t.Errorf("without INFO and PING: %v", missed)
 	}
 }
@@ -177,4 +195,45 @@ func TestAKeyThatIsNotPermittedDoesNotSpoilOthers(t *testing.T) {
 			t.Errorf("scripts %s: the server holds %q", scripted, left)
 		}
 	}
+}
+
+// missingFences does what there is to do with fences as a user who may run these
+// commands, and returns what did not work.
+func missingFences(t *testing.T, s *realServer, commands []string) (missed []error) {
+	t.Helper()
+	s.permit(t, commands...)
+	s.do(t, "flushall")
+	s.do(t, "script", "flush")
+	c, err := s.node().Connect(context.Background(), hang)
+	if err != nil {
+		return []error{err}
+	}
+	defer c.Close()
+	now := micros()
+	for _, op := range []Op{
+		fencedOp(acquireOp("f", "t", time.Minute), now), stampOp("f", "t", now+1), fencedOp(extendOp("f", "t", time.Hour), 0), releaseOp("f", "t"),
+		fencedOp(acquireOp("f", "t", time.Minute), now),
+	} {
+		if got := mustSend(t, c, op)[0].Reply; got.Vote != quorum.Granted {
+			missed = append(missed, fmt.Errorf("%v with a fence: %v: %w", op.Kind, got.Vote, got.Err))
+		}
+	}
+	return missed
+}
+
+// A member of a cluster says how many nodes that has only to a user who may ask.
+func TestClusterMemberIsAVoterIfItMaySaySo(t *testing.T) {
+	t.Parallel()
+	s := startClusterMember(t)
+	all := slices.Concat(needed, useful)
+	s.permit(t, all...)
+	l := onServers(t, []Node{s.node()}, Config{})
+	if _, err := l.TryAcquire(context.Background(), "k"); !errors.Is(err, ErrNoQuorum) || !strings.Contains(err.Error(), "CLUSTER INFO") {
+		t.Errorf("without +cluster|info: %v", err)
+	}
+	cycle(t, onServers(t, []Node{s.node()}, patient()), "k") // allows it
+	s.permit(t, append(all, "+cluster|info")...)
+	cfg := patient()
+	cfg.AllowUnidentified = false
+	cycle(t, onServers(t, []Node{s.node()}, cfg), "k")
 }

@@ -193,7 +193,10 @@ func (c *redisConn) identify(ctx context.Context) error {
 
 // peer is what INFO says.
 func peer(node map[string]string) Peer {
-	up, _ := strconv.ParseInt(node["uptime_in_seconds"], 10, 32)
+	up, err := strconv.ParseInt(node["uptime_in_seconds"], 10, 32)
+	if err != nil {
+		up = 0 // nonsense is no proof that it has not just started
+	}
 	data := node["master_replid"]
 	if before := node["master_replid2"]; before != "" && strings.Trim(before, "0") == "" {
 		data = "" // it has followed nobody; the id itself changes with every first replica

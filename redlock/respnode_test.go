@@ -92,7 +92,8 @@ func stampInGo(tx *respfake.Tx, keys, argv []string) any {
 	for i := range len(keys) / 2 {
 		lock, counter, argv := keys[2*i], keys[2*i+1], argv[3*i:]
 		held := tx.MGet(lock)[0]
-		count, ok := counted(tx, counter)
+		count, small := counted(tx, counter)
+		text, _ := tx.MGet(counter)[0].(string)
 		fence, _ := strconv.ParseInt(argv[1], 10, 64)
 		outlives, _ := strconv.Atoi(argv[2])
 		switch {
@@ -100,9 +101,9 @@ func stampInGo(tx *respfake.Tx, keys, argv []string) any {
 			answer = append(answer, 0)
 		case held != argv[0]:
 			answer = append(answer, held)
-		case !ok, count == 0:
+		case text == "", strings.Trim(text, "0123456789") != "":
 			answer = append(answer, -1)
-		case count > fence:
+		case !small, count > fence:
 			answer = append(answer, 0)
 		default:
 			tx.Set(counter, argv[1], respfake.SetOptions{TTL: time.Duration(outlives) * time.Millisecond})

@@ -2,11 +2,11 @@ package redlock
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/quorumlock/clock"
+	"github.com/quorumlock/quorumlock/fence"
 	"github.com/quorumlock/quorumlock/quorum"
 )
 
@@ -22,16 +23,23 @@ var (
 	soakFirst = flag.Uint64("soak.first", 1, "the first seed of the soak")
 )
 
-// soakTTL and soakMaxTTL are what the lockers of a soak use.
+// soakTTL and soakMaxTTL are what the lockers of a soak use, and soakError is how
+// wrong the wall clocks of clients and nodes are at most. Fences outlive lost data
+// as long as twice that, and the second that they may be ahead of a node's clock,
+// are less than the quarantine, which is longer than soakMaxTTL.
 const (
 	soakTTL    = 600 * time.Millisecond
 	soakMaxTTL = 6 * time.Second
+	soakError  = time.Second
 )
 
 // TestSoakHoldsNoKeyTwiceAndLeavesNothing runs several lockers at random on
-// shared nodes that fail at random, and judges every lease, every call's length
-// and what is left at the end. Nodes that lose their keys stay out for MaxTTL,
-// as the package's documentation asks for.
+// shared nodes that fail at random, and judges every lease, its fence, every call's
+// length and what is left at the end.
+//
+// In half of the seeds the nodes are forgetful: they lose their keys and are back at
+// once. In the other half they are durable, and one that loses its keys all the same
+// is kept out for MaxTTL by hand.
 func TestSoakHoldsNoKeyTwiceAndLeavesNothing(t *testing.T) {
 	for seed := *soakFirst; seed < *soakFirst+uint64(*soakSeeds); seed++ {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
@@ -41,19 +49,24 @@ func TestSoakHoldsNoKeyTwiceAndLeavesNothing(t *testing.T) {
 }
 
 type soak struct {
-	t     *testing.T
-	rng   *rand.Rand
-	seed  uint64
-	mem   []*memNode
-	nodes []Node
+	t         *testing.T
+	rng       *rand.Rand
+	seed      uint64
+	mem       []*memNode
+	nodes     []Node
+	forgetful bool
+	fenced    bool
 
-	mu     sync.Mutex // guards what follows
-	leases map[string][]*held
-	wiped  []time.Time // per node: when it lost its keys
-	wins   int
-	fails  map[string]int
-	faults map[string]int
-	resume []func() // per node: ends its stop; nil if it is not stopped
+	mu        sync.Mutex // guards what follows
+	lockers   []*Locker
+	leases    map[string][]*held
+	fences    map[string][]fenced
+	wiped     []time.Time // per node: when it lost its keys
+	restarted []time.Time // per node: when it did so last, with its keys or without
+	wins      int
+	fails     map[string]int
+	faults    map[string]int
+	resume    []func() // per node: ends its stop; nil if it is not stopped
 }
 
 // held is a lease that was won, as its judge knows it.
@@ -68,44 +81,65 @@ type held struct {
 func newSoak(t *testing.T, seed uint64) *soak {
 	s := &soak{
 		t: t, rng: rand.New(rand.NewPCG(seed, 99)), seed: seed,
-		leases: map[string][]*held{}, fails: map[string]int{}, faults: map[string]int{},
+		leases: map[string][]*held{}, fences: map[string][]fenced{}, fails: map[string]int{}, faults: map[string]int{},
 	}
+	s.forgetful, s.fenced = s.rng.IntN(2) == 0, s.rng.IntN(2) == 0
 	n := []int{1, 2, 3, 3, 4, 5, 5, 5}[s.rng.IntN(8)]
 	s.mem, s.nodes = memNodes(n)
-	s.wiped = make([]time.Time, n)
+	s.wiped, s.restarted = make([]time.Time, n), make([]time.Time, n)
 	s.resume = make([]func(), n)
 	for _, m := range s.mem {
 		m.lag = 200 * time.Microsecond
 		m.noKill = s.rng.IntN(6) == 0
-		m.shyPeer = s.rng.IntN(8) == 0
+		m.shyPeer = s.rng.IntN(8) == 0 && !s.forgetful
+		// Behind, and not ahead: to a client that comes later, a clock that was
+		// stepped forward since the node's start looks like a long life.
+		m.step = -time.Duration(s.rng.Int64N(int64(soakError)))
 	}
 	return s
 }
 
-func (s *soak) run() {
-	const clients, workers = 3, 3
-	var lockers []*Locker
-	for range clients {
-		l, err := New(s.nodes, Config{
-			TTL: soakTTL, MaxTTL: soakMaxTTL, KeyPrefix: "p:", DurableNodes: true, AllowUnidentified: true,
-			Clock: clock.NewSkewed(1 + (s.rng.Float64()-0.5)*0.008),
-		})
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		lockers = append(lockers, l)
+// client is a Locker. The last one comes when the others have been there for a
+// while, and knows nothing of what happened before.
+func (s *soak) client(rng *rand.Rand) *Locker {
+	c := clock.NewSkewed(1 + (rng.Float64()-0.5)*0.008)
+	c.Step(time.Since(c.Now().Wall())) // a Skewed clock's wall starts with it
+	c.Step(time.Duration(rng.Int64N(int64(2*soakError))) - soakError)
+	l, err := New(s.nodes, Config{
+		TTL: soakTTL, MaxTTL: soakMaxTTL, KeyPrefix: "p:", Clock: c,
+		NodeTimeout: []time.Duration{0, 0, soakTTL / 4}[rng.IntN(3)], // one that waits long beside one that does not
+		Fenced:      s.fenced, FenceTTL: fenceTTLs * soakMaxTTL,
+		DurableNodes: !s.forgetful, AllowUnidentified: !s.forgetful,
+	})
+	if err != nil {
+		s.t.Fatal(err)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lockers = append(s.lockers, l)
+	return l
+}
+
+func (s *soak) run() {
+	const clients, workers = 4, 3
 	end := time.Now().Add(25 * time.Second)
 	var wg sync.WaitGroup
-	for c, l := range lockers {
-		for w := range workers {
-			rng := rand.New(rand.NewPCG(s.seed, uint64(1000+c*100+w)))
-			wg.Go(func() {
-				for time.Now().Before(end) {
-					s.act(l, rng)
-				}
-			})
-		}
+	for c := range clients {
+		rng := rand.New(rand.NewPCG(s.seed, uint64(1000+c*100)))
+		wg.Go(func() {
+			if c == clients-1 {
+				time.Sleep(time.Duration(rng.IntN(20)) * time.Second)
+			}
+			l := s.client(rng)
+			for w := range workers {
+				rng := rand.New(rand.NewPCG(s.seed, uint64(1001+c*100+w)))
+				wg.Go(func() {
+					for time.Now().Before(end) {
+						s.act(l, rng)
+					}
+				})
+			}
+		})
 	}
 	wg.Go(func() {
 		rng := rand.New(rand.NewPCG(s.seed, 7))
@@ -136,7 +170,7 @@ func (s *soak) run() {
 			s.t.Errorf("%s (no kill %v, shy %v) keeps %d keys though all were released", m, m.noKill, m.shyPeer, m.size())
 		}
 	}
-	for _, l := range lockers {
+	for _, l := range s.lockers {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		if err := l.Close(ctx); err != nil {
 			s.t.Errorf("close: %v", err)
@@ -167,127 +201,21 @@ func (s *soak) run() {
 			break
 		}
 	}
-	s.t.Logf("N=%d: %d leases, failures %v, faults %v", len(s.mem), s.wins, s.fails, s.faults)
+	s.checkFences()
+	s.t.Logf("N=%d forgetful=%v fenced=%v: %d leases, failures %v, faults %v", len(s.mem), s.forgetful, s.fenced, s.wins, s.fails, s.faults)
 	if s.wins == 0 {
 		s.t.Error("nothing was ever acquired: the seed shows nothing")
 	}
 }
 
-// bounded runs a call and checks how long it took.
-func (s *soak) bounded(what string, limit time.Duration, call func()) {
-	began := time.Now()
-	call()
-	if took := time.Since(began); took > limit+50*time.Millisecond+50*time.Millisecond {
-		s.t.Errorf("%s took %v, want %v at most and a node's timeout", what, took, limit)
-	}
-}
-
-// act is one thing that a worker does.
-func (s *soak) act(l *Locker, rng *rand.Rand) {
-	key := fmt.Sprint("k", rng.IntN(2))
-	timeout := time.Duration(1+rng.IntN(400)) * time.Millisecond
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	if rng.IntN(10) == 0 {
-		var view *Locker
-		var err error
-		if view, err = l.WithTTL(time.Duration(50+rng.IntN(5900)) * time.Millisecond); err != nil {
-			s.t.Error(err)
-			return
-		}
-		l = view
-	}
-	var lease *Lease
-	var err error
-	switch rng.IntN(5) {
-	case 0, 1:
-		s.bounded("TryAcquire", timeout, func() { lease, err = l.TryAcquire(ctx, key) })
-	case 2, 3:
-		s.bounded("Acquire", timeout, func() { lease, err = l.Acquire(ctx, key) })
-	case 4:
-		s.bounded("Do", timeout+50*time.Millisecond, func() {
-			err = l.Do(ctx, key, func(ctx context.Context, lease *Lease) error {
-				s.won(key, lease)
-				if rng.IntN(4) == 0 {
-					lease.Release(context.Background())
-				}
-				clock.Sleep(ctx, l.clock, time.Duration(rng.IntN(80))*time.Millisecond)
-				return nil
-			})
-		})
-		s.failed(err)
-		return
-	}
-	s.failed(err)
-	if err != nil {
-		if lease != nil {
-			s.t.Error("a lease came with an error")
-		}
-		time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond)
-		return
-	}
-	s.won(key, lease)
-	kept := rng.IntN(3) == 0
-	if kept {
-		lease.KeepAlive()
-	}
-	for range rng.IntN(4) {
-		time.Sleep(time.Duration(rng.IntN(120)) * time.Millisecond)
-		ttl := l.ttl
-		if !kept {
-			ttl = time.Duration(10+rng.IntN(3000)) * time.Millisecond
-		}
-		ectx, cancel := context.WithTimeout(context.Background(), time.Duration(rng.IntN(60))*time.Millisecond)
-		s.bounded("Extend", 60*time.Millisecond, func() { err = lease.Extend(ectx, ttl) })
-		cancel()
-		s.failed(err)
-		if errors.Is(err, ErrLost) && lease.Remaining() > 0 {
-			s.t.Error("Extend said lost, and the lease is held")
-		}
-	}
-	if rng.IntN(8) == 0 && !kept { // until it runs out, to the end
-		for left := lease.Remaining(); left > 0; left = lease.Remaining() {
-			s.judge()
-			time.Sleep(left/2 + 50*time.Microsecond)
-		}
-	}
-	s.bounded("Release", 0, func() { err = lease.Release(ctx) })
-	s.failed(err)
-	if lease.Remaining() != 0 {
-		s.t.Error("held after its release")
-	}
-}
-
-func (s *soak) failed(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	kind := "ok"
-	switch {
-	case err == nil:
-	case errors.Is(err, ErrHeld):
-		kind = "held"
-	case errors.Is(err, ErrLost):
-		kind = "lost"
-	case errors.Is(err, ErrNoQuorum):
-		kind = "no quorum"
-	case errors.Is(err, context.DeadlineExceeded):
-		kind = "deadline"
-	case errors.Is(err, ErrTooSlow):
-		kind = "too slow"
-	case errors.Is(err, ErrReleased):
-		kind = "released"
-	default:
-		s.t.Errorf("an error of no class: %v", err)
-	}
-	s.fails[kind]++
-}
-
-// won registers a lease; no other on the key may be held at this moment.
-func (s *soak) won(key string, lease *Lease) {
+// won registers a lease that was asked for at begun; no other on the key may be
+// held at this moment.
+func (s *soak) won(key string, lease *Lease, begun time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wins++
 	now := time.Now()
+	s.fences[key] = append(s.fences[key], fenced{begun, now, lease.Fence()})
 	mine := lease.Remaining()
 	kept := s.leases[key][:0]
 	for _, other := range s.leases[key] {
@@ -320,10 +248,11 @@ func (s *soak) judge() {
 	defer s.mu.Unlock()
 	for key, leases := range s.leases {
 		for _, h := range leases {
-			on := heldOn(s.mem, "p:"+key, h.token)
-			for i := range s.mem {
-				if !s.wiped[i].IsZero() && time.Since(s.wiped[i]) < soakMaxTTL*103/100 {
-					on++ // out of the vote
+			on := 0
+			for i, m := range s.mem {
+				out := !s.wiped[i].IsZero() && time.Since(s.wiped[i]) < soakMaxTTL*103/100
+				if out || m.holder("p:"+key) == h.token { // out of the vote
+					on++
 				}
 			}
 			left := h.Remaining()
@@ -345,97 +274,36 @@ func (s *soak) judge() {
 	}
 }
 
-// goOn ends a node's stop.
-func (s *soak) goOn(i int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.resume[i] != nil {
-		s.resume[i]()
-		s.resume[i] = nil
-	}
+// fenced is a lease that was there at returned, and asked for at begun, by a clock
+// that is right.
+type fenced struct {
+	begun, returned time.Time
+	fence           fence.Token
 }
 
-// fault breaks one node, for a while.
-func (s *soak) fault(rng *rand.Rand) {
-	i := rng.IntN(len(s.mem))
-	m := s.mem[i]
-	span := time.Duration(rng.IntN(700)) * time.Millisecond
-	for_ := func(on, off func(n *memNode)) {
-		m.set(on)
-		time.AfterFunc(span, func() { m.set(off) })
+// checkFences checks that no fence on a key was given twice, and that a lease which
+// was asked for when another was there already has the larger one.
+func (s *soak) checkFences() {
+	for key, byBegin := range s.fences {
+		byReturn := slices.Clone(byBegin)
+		slices.SortFunc(byBegin, func(a, b fenced) int { return a.begun.Compare(b.begun) })
+		slices.SortFunc(byReturn, func(a, b fenced) int { return a.returned.Compare(b.returned) })
+		seen := make(map[fence.Token]bool)
+		var highest fence.Token
+		for _, l := range byBegin {
+			for len(byReturn) > 0 && byReturn[0].returned.Before(l.begun) {
+				highest = max(highest, byReturn[0].fence)
+				byReturn = byReturn[1:]
+			}
+			switch {
+			case (l.fence != 0) != s.fenced:
+				s.t.Errorf("a lease on %s has the fence %d", key, l.fence)
+			case s.fenced && seen[l.fence]:
+				s.t.Errorf("two leases on %s have the fence %d", key, l.fence)
+			case s.fenced && l.fence <= highest:
+				s.t.Errorf("a lease on %s has the fence %d, and one before it had %d", key, l.fence, highest)
+			}
+			seen[l.fence] = true
+		}
 	}
-	name := ""
-	switch rng.IntN(9) {
-	case 0:
-		name = "stop"
-		span *= 4
-		if rng.IntN(3) == 0 {
-			span = 5*time.Second + span/2 // the connection is given up meanwhile
-		}
-		s.mu.Lock()
-		if s.resume[i] == nil {
-			s.resume[i] = m.stop()
-			time.AfterFunc(span, func() { s.goOn(i) })
-		}
-		s.mu.Unlock()
-	case 1:
-		name = "restart"
-		m.restart(true)
-	case 2:
-		name = "wipe"
-		s.mu.Lock()
-		recent := false
-		for j := range s.wiped {
-			recent = recent || j != i && !s.wiped[j].IsZero() && time.Since(s.wiped[j]) < 2*soakMaxTTL
-		}
-		if recent || len(s.mem) < 3 {
-			s.mu.Unlock()
-			return
-		}
-		s.wiped[i] = time.Now()
-		s.mu.Unlock()
-		out := errors.New("kept out after a restart")
-		m.set(func(n *memNode) { n.refuse = out })
-		m.restart(false)
-		time.AfterFunc(soakMaxTTL*102/100, func() { m.set(func(n *memNode) { n.refuse = nil }) })
-	case 3:
-		name = "refuse"
-		m.mu.Lock()
-		already := m.refuse != nil
-		m.mu.Unlock()
-		if already {
-			return
-		}
-		refused := errors.New("connection refused")
-		m.set(func(n *memNode) { n.refuse = refused })
-		m.restart(true)
-		time.AfterFunc(span, func() {
-			m.set(func(n *memNode) {
-				if n.refuse == refused {
-					n.refuse = nil
-				}
-			})
-		})
-	case 4:
-		name = "lag"
-		lag := time.Duration(rng.IntN(120)) * time.Millisecond
-		for_(func(n *memNode) { n.lag = lag }, func(n *memNode) { n.lag = 200 * time.Microsecond })
-	case 5:
-		name = "late"
-		late := time.Duration(rng.IntN(120)) * time.Millisecond
-		for_(func(n *memNode) { n.late = late }, func(n *memNode) { n.late = 0 })
-	case 6:
-		name = "mute"
-		m.set(func(n *memNode) { n.mute = 1 + rng.IntN(3) })
-	case 7:
-		name = "errors"
-		for_(func(n *memNode) { n.fail = errors.New("MISCONF") }, func(n *memNode) { n.fail = nil })
-	case 8:
-		name = "silent"
-		for_(func(n *memNode) { n.silent = true }, func(n *memNode) { n.silent = false })
-		m.restart(true)
-	}
-	s.mu.Lock()
-	s.faults[name]++
-	s.mu.Unlock()
 }

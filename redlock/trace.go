@@ -17,7 +17,8 @@ type Trace struct {
 	Lost func(LostEvent)
 	// Released is called once per first Release.
 	Released func(ReleaseEvent)
-	// Node is called when a connection to a node has been made or has ended.
+	// Node is called when a connection to a node has been made or has ended, and
+	// when a node that answers has turned out to be no voter.
 	Node func(NodeEvent)
 }
 
@@ -58,11 +59,11 @@ type ReleaseEvent struct {
 	Err       error
 }
 
-// NodeEvent is a connection that begins or ends.
+// NodeEvent is a connection that begins or ends, or a node that may not vote.
 type NodeEvent struct {
 	Node string
 	Up   bool
-	Err  error // why it ended or could not be made
+	Err  error // why it ended or could not be made, or why the node is no voter
 }
 
 func (t *Trace) acquired(key string, l *Lease, elapsed time.Duration, failure *AttemptError) {

@@ -31,11 +31,11 @@ type QuarantineError struct {
 
 // Error says how long it lasts, and why.
 func (e *QuarantineError) Error() string {
-	return fmt.Sprintf("quarantined for %v more: %s, MaxTTL %v", inWords(e.For), e.Why, e.MaxTTL)
+	return fmt.Sprintf("quarantined for %v more: %s, MaxTTL %v", rounded(e.For), e.Why, e.MaxTTL)
 }
 
-// inWords is d as precise as a person wants it, never less than it is.
-func inWords(d time.Duration) time.Duration {
+// rounded is d as precise as a person wants it, never less than it is.
+func rounded(d time.Duration) time.Duration {
 	unit := time.Second
 	if d < time.Second {
 		unit = time.Millisecond
@@ -158,7 +158,7 @@ func (v *voter) quarantined(from, now time.Duration) *QuarantineError {
 	}
 	return &QuarantineError{
 		For:    max(v.until-now, time.Millisecond),
-		Why:    fmt.Sprintf("%s %v ago", v.what, inWords(now-v.since)),
+		Why:    fmt.Sprintf("%s %v ago", v.what, rounded(now-v.since)),
 		MaxTTL: v.maxTTL,
 	}
 }
