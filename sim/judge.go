@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/quorumlock/fence"
+	"github.com/quorumlock/quorumlock/internal/history"
 	"github.com/quorumlock/quorumlock/quorum"
 	"github.com/quorumlock/quorumlock/redlock"
 )
@@ -17,21 +18,15 @@ type judge struct {
 	keys       map[string]*record
 	byDigest   map[string]*hold
 	byToken    map[redlock.Token]*hold
-	grants     int
+	holds      []*hold // all
+	store      history.Store
+	appends    []history.Append
 	violations []string
 }
 
 // record is what has become of one key.
 type record struct {
-	holds  []*hold // that may not be over
-	fences map[fence.Token]*hold
-	last   []returned // of those that returned, with the largest fence up to each
-	store  store
-}
-
-type returned struct {
-	at   time.Duration
-	most fence.Token
+	holds []*hold // that may not be over
 }
 
 // hold is a lease as its judge knows it.
@@ -42,8 +37,11 @@ type hold struct {
 	token   redlock.Token
 	digest  string
 	fence   fence.Token
+	number  int           // of all leases
+	writes  int           // to the store
 	timeout time.Duration // its view's NodeTimeout
-	kept    bool
+	kept    bool          // it is renewed
+	long    bool          // its holder wants it for longer than a TTL
 
 	began time.Duration // its acquire was called
 	from  time.Duration // its acquire returned
@@ -70,7 +68,7 @@ func newJudge(w *world) *judge {
 func (j *judge) record(name string) *record {
 	r := j.keys[name]
 	if r == nil {
-		r = &record{fences: map[fence.Token]*hold{}}
+		r = &record{}
 		j.keys[name] = r
 	}
 	return r
@@ -79,7 +77,6 @@ func (j *judge) record(name string) *record {
 // granted judges a lease that an acquire has just returned.
 func (j *judge) granted(h *hold) {
 	w, p := j.world, &j.world.plan
-	j.grants++
 	j.byDigest[h.digest], j.byToken[h.token] = h, h
 	r := j.record(h.name)
 	h.until = w.now + h.client.clock.real(h.left)
@@ -91,9 +88,10 @@ func (j *judge) granted(h *hold) {
 		j.watch(h)
 	}
 	r.holds = append(r.holds, h)
-	if p.Fenced && p.ordered() {
-		j.ordered(r, h)
-		r.store.visit(w, h)
+	j.holds = append(j.holds, h)
+	h.number = len(j.holds)
+	if p.Fenced && p.ordered() && p.Script == nil {
+		j.visit(h)
 	}
 }
 
@@ -165,33 +163,6 @@ func (j *judge) stillOn(h *hold) {
 	if on, _ := j.on(h); on < quorum.Majority(len(w.nodes)) {
 		w.violates("%s holds %s for %v more, and %d nodes of %d have it", h.client.name, h.name, h.until-w.now, on, len(w.nodes))
 	}
-}
-
-// ordered: no fence comes twice (P1), one of a lease that was asked for after
-// another had returned is larger (P2), and when leases behave so is every later
-// one (P3).
-func (j *judge) ordered(r *record, h *hold) {
-	w := j.world
-	if h.fence <= 0 {
-		w.violates("%s holds %s with the fence %d", h.client.name, h.name, h.fence)
-	}
-	if o := r.fences[h.fence]; o != nil {
-		w.violates("%s and %s had %s with the same fence %d", o.client.name, h.client.name, h.name, h.fence)
-	}
-	r.fences[h.fence] = h
-	var most fence.Token
-	for i := len(r.last) - 1; i >= 0; i-- {
-		if l := r.last[i]; l.at < h.began || w.plan.exclusive() {
-			if l.most >= h.fence {
-				w.violates("%s has %s with the fence %d, after %d", h.client.name, h.name, h.fence, l.most)
-			}
-			break
-		}
-	}
-	if len(r.last) > 0 {
-		most = r.last[len(r.last)-1].most
-	}
-	r.last = append(r.last, returned{w.now, max(most, h.fence)})
 }
 
 // extended judges an extension that has succeeded, or has not.

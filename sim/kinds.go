@@ -15,7 +15,7 @@ var kinds = map[string]kind{
 	})},
 	"restart": restart(nothing, false, nil),
 	"outage":  restart(nothing, true, nil), // of the machine: nobody refuses connections
-	"wipe":    restart(durable, false, func(n *node, _ Fault) { n.wipe() }),
+	"wipe":    often(2, restart(durable, false, func(n *node, _ Fault) { n.wipe() })),
 	"stale":   restart(durable, false, func(n *node, f Fault) { n.restore(n.world.now - f.For - f.Size) }),
 	"flush": {target: aNode, breaks: memory, draw: sudden, begin: onNode(func(n *node, _ Fault) func() {
 		n.wipe()
@@ -48,6 +48,11 @@ var kinds = map[string]kind{
 	"raced":  {target: aClient, breaks: timing, draw: beyond, begin: turnClient},
 	"ahead":  {target: aClient, often: 0.5, draw: upTo(5 * time.Second), begin: stepClient(1)},
 	"behind": {target: aClient, often: 0.5, draw: upTo(5 * time.Second), begin: stepClient(-1)},
+}
+
+func often(weight float64, k kind) kind {
+	k.often = weight
+	return k
 }
 
 func onNode(do func(n *node, f Fault) func()) func(w *world, f Fault) func() {

@@ -25,6 +25,7 @@ type Plan struct {
 	Acts   int           // how many leases each client asks for, at most
 	Think  time.Duration // how long it rests between them, on average
 	Length time.Duration // when it begins no more
+	Long   float64       // how many of them it keeps for longer than a TTL
 
 	Weather Weather
 	Faults  []Fault
@@ -101,6 +102,7 @@ func Draw(seed uint64) Plan {
 	if d.chance(0.2) {
 		p.Timeout = d.between(p.TTL/20, p.TTL/5)
 	}
+	p.Long = pick(&d, 0.03, 0.2, 0.7)
 	p.Length = d.about(p.TTL, 9*time.Second)
 	p.Weather = drawWeather(&d, p.nodeTimeout(p.TTL))
 	p.Faults = drawFaults(&p)

@@ -64,7 +64,7 @@ func (p *Plan) durations() []setting[time.Duration] {
 
 func (p *Plan) shares() []setting[float64] {
 	return []setting[float64]{
-		{"slow", &p.Weather.Slow}, {"lost", &p.Weather.Lost}, {"mute", &p.Weather.Mute}, {"twice", &p.Weather.Twice},
+		{"long", &p.Long}, {"slow", &p.Weather.Slow}, {"lost", &p.Weather.Lost}, {"mute", &p.Weather.Mute}, {"twice", &p.Weather.Twice},
 	}
 }
 

@@ -81,10 +81,9 @@ func (c *client) append(h *hold) error {
 	w := c.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if h.fence < w.judge.record(h.name).store.last {
+	if w.judge.append(h) != nil {
 		return errors.New("refused, a newer lease has been there")
 	}
-	w.judge.record(h.name).store.last = h.fence
 	return nil
 }
 

@@ -1,57 +1,75 @@
 package sim
 
 import (
+	"strconv"
 	"time"
 
-	"github.com/quorumlock/quorumlock/fence"
+	"github.com/quorumlock/quorumlock/internal/history"
 )
 
-// store is a list that is read and written back as a whole, under a lock, and
-// checks fences. No append that it has acknowledged may be lost, however late a
-// write comes.
-type store struct {
-	last fence.Token
-	list []fence.Token
-	acks int
-}
-
-// visit has a holder append to the store: claim it, read it, and write it back, each
-// some time after the other and whatever has become of the lease by then.
-func (s *store) visit(w *world, h *hold) {
+// visit has a holder use the store that its key guards: claim it, before it would
+// read anything, and append to it once or twice, each some time after the other and
+// whatever has become of the lease by then.
+func (j *judge) visit(h *hold) {
+	w := j.world
 	d := w.dice.on(forStore, hashOf(h.name), uint64(h.client.id), uint64(h.from))
 	if d.chance(0.3) {
 		return
 	}
-	var seen []fence.Token
-	writes := 1 + d.below(2)
-	var write func()
-	lag := func() time.Duration { return d.about(20*time.Microsecond, w.plan.TTL*3/2) }
-	write = func() {
-		if h.fence < s.last {
+	visits := 2 + d.below(2)
+	var next func()
+	plan := func() {
+		lag := d.about(20*time.Microsecond, w.plan.TTL*3/2)
+		w.at(w.now+lag, h.client.rank(rankJudge), true, next)
+	}
+	next = func() {
+		if j.append(h) != nil {
 			w.count("stale write")
 			return
 		}
-		if len(s.list) != len(seen) {
-			w.violates("%s writes %s back, and an append of somebody else's is lost", h.client.name, h.name)
-		}
-		s.last = h.fence
-		seen = append(seen[:len(seen):len(seen)], h.fence)
-		s.list = seen
-		s.acks++
-		if writes--; writes > 0 {
-			w.at(w.now+lag(), h.client.rank(rankJudge), true, write)
+		if visits--; visits > 0 {
+			plan()
 		}
 	}
-	w.at(w.now+lag(), h.client.rank(rankJudge), true, func() {
-		if h.fence < s.last {
-			if w.plan.exclusive() && h.open(w.now) {
-				w.violates("%s holds %s, and its fence is refused", h.client.name, h.name)
-			}
-			w.count("stale claim")
-			return
+	plan()
+}
+
+// append is one append under a lease.
+func (j *judge) append(h *hold) error {
+	w := j.world
+	h.writes++
+	a := history.Append{
+		Entry:  history.Entry{Key: h.name, Fence: h.fence, Element: strconv.Itoa(h.number) + "." + strconv.Itoa(h.writes)},
+		Holder: h.client.id, Lease: h.number, Called: w.now, Returned: w.now, Outcome: history.OK,
+	}
+	err := j.store.Append(a.Key, a.Fence, a.Element)
+	if err != nil {
+		a.Outcome = history.Fail
+		if w.plan.exclusive() && h.open(w.now) && !h.crashed {
+			w.violates("%s holds %s, and its fence is refused", h.client.name, h.name)
 		}
-		s.last = h.fence
-		seen = s.list
-		w.at(w.now+lag(), h.client.rank(rankJudge), true, write)
-	})
+	}
+	j.appends = append(j.appends, a)
+	return err
+}
+
+// second is the opinion of a judge who knows only what clients were told.
+func (j *judge) second() {
+	p := &j.world.plan
+	run := history.Run{Appends: j.appends, TimingBroken: !p.exclusive()}
+	if len(j.appends) > 0 {
+		run.Log = j.store.Log()
+	}
+	for _, h := range j.holds {
+		record := history.Hold{
+			Key: h.name, Holder: h.client.id, Called: h.began, Acquired: h.from, Until: h.until, Released: h.released, Lost: h.lost,
+		}
+		if p.ordered() {
+			record.Fence = h.fence
+		}
+		run.Holds = append(run.Holds, record)
+	}
+	for _, fault := range run.Judge().Faults() {
+		j.world.violates("%s", fault)
+	}
 }

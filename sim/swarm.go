@@ -29,12 +29,14 @@ func drawFaults(p *Plan) []Fault {
 	if len(names) == 0 {
 		return nil
 	}
+	// Faults come while something is going on.
+	end := min(p.Length, time.Duration(p.Acts)*(p.Think+p.TTL/4+time.Duration(p.Long*float64(p.TTL)*2)))
 	var faults []Fault
 	stepped := map[[2]int]bool{} // a clock is stepped once, so that it is not too far off
-	for range d.below(9) {
+	for range pick(&d, 0, 1, 2, 3, 4, 6, 8, 12) {
 		name := pick(&d, names...)
 		k := kinds[name]
-		f := Fault{Kind: name, Node: -1, Client: -1, At: d.about(500*time.Microsecond, p.Length)}
+		f := Fault{Kind: name, Node: -1, Client: -1, At: d.about(500*time.Microsecond, end)}
 		if d.chance(0.1) {
 			f.At = d.between(0, 2*time.Millisecond)
 		}

@@ -63,7 +63,7 @@ func (c *client) act(d *dice) {
 			began := c.world.clockNow()
 			return locker.Do(ctx, name, func(_ context.Context, lease *redlock.Lease) error {
 				h := c.won(lease, name, began, timeout)
-				h.kept = true
+				h.kept, h.long = true, d.chance(p.Long)
 				c.hold(d, h)
 				if d.chance(0.1) {
 					c.release(h)
@@ -94,8 +94,9 @@ func (c *client) keep(d *dice, name string, timeout, limit time.Duration, get fu
 		return
 	}
 	h := c.won(lease, name, began, timeout)
+	h.long = d.chance(c.world.plan.Long)
 	c.pause(d)
-	if d.chance(0.25) {
+	if d.chance(0.25) || h.long {
 		h.kept = true
 		lease.KeepAlive()
 	}
@@ -117,12 +118,12 @@ func (c *client) hold(d *dice, h *hold) {
 	p := &c.world.plan
 	span := d.about(50*time.Microsecond, p.TTL/4)
 	switch {
-	case d.chance(0.15):
+	case d.chance(0.15) && !h.long:
 		span = d.between(0, p.TTL)
 	case d.chance(0.1):
 		span = p.TTL + d.between(0, p.TTL/10)
-	case h.kept && d.chance(0.5):
-		span = d.between(0, 3*p.TTL)
+	case h.long:
+		span = d.between(p.TTL/2, 4*p.TTL)
 	}
 	for n := d.below(3); n >= 0; n-- {
 		c.sleepUnlessLost(d.between(0, 2*span/time.Duration(n+1)), h)

@@ -88,6 +88,7 @@ func Run(t *testing.T, p Plan) (r Result) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(p)
 		w.play()
+		w.judge.second()
 		r = w.result()
 	})
 	return r
@@ -233,7 +234,7 @@ func (w *world) violates(format string, args ...any) {
 
 func (w *world) result() Result {
 	return Result{
-		Violations: w.judge.violations, Trace: w.trace.sum, Grants: w.judge.grants, Events: w.events,
+		Violations: w.judge.violations, Trace: w.trace.sum, Grants: len(w.judge.holds), Events: w.events,
 		Time: w.now, Faults: w.counts, Story: w.story, Log: w.says,
 	}
 }
