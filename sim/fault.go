@@ -48,10 +48,12 @@ func (f Fault) what() (s string) {
 // planFault puts a fault on the agenda.
 func (w *world) planFault(f Fault) {
 	k := kinds[f.Kind]
+	w.pending++
 	w.at(f.At, rankFault, false, func() {
 		if w.calm {
 			return
 		}
+		w.pending--
 		w.trace.add(trFault, hashOf(f.Kind), uint64(f.At))
 		w.tell("%s", f.what())
 		over := k.begin(w, f)

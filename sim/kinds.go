@@ -18,7 +18,7 @@ var kinds = map[string]kind{
 	"wipe":    often(2, restart(durable, false, func(n *node, _ Fault) { n.wipe() })),
 	"stale":   restart(durable, false, func(n *node, f Fault) { n.restore(n.world.now - f.For - f.Size) }),
 	"flush": {target: aNode, breaks: memory, draw: sudden, begin: onNode(func(n *node, _ Fault) func() {
-		n.wipe()
+		n.data = newData() // and it votes on
 		return func() {}
 	})},
 	"loading":  answers(errLoading),

@@ -95,7 +95,9 @@ func Draw(seed uint64) Plan {
 		Acts:    1 + d.below(4),
 		Think:   d.about(100*time.Microsecond, 300*time.Millisecond),
 	}
-	p.MaxTTL = pick(&d, p.TTL, p.TTL+d.between(0, p.TTL/2), p.TTL+d.between(0, 2*p.TTL))
+	// With the last, the allowance for drift makes just a second: what rounding to
+	// seconds leaves is least.
+	p.MaxTTL = max(p.TTL, pick(&d, p.TTL, p.TTL+d.between(0, p.TTL/2), p.TTL+d.between(0, 2*p.TTL), 987*time.Millisecond))
 	if d.chance(0.2) {
 		p.MaxHold = d.between(p.TTL, 3*p.TTL)
 	}

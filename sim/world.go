@@ -60,6 +60,7 @@ type world struct {
 	workers int       // that are still at work
 
 	afflictions []*func() // what ends each fault; nil once it has
+	pending     int       // faults that have not begun; a script is played to its end
 	restarted   bool      // some node was
 	owners      map[redlock.Token]*client
 
@@ -114,7 +115,7 @@ func (w *world) play() {
 	for _, c := range w.clients {
 		c.start()
 	}
-	w.drive(func() bool { return w.workers == 0 })
+	w.drive(func() bool { return w.workers == 0 && (w.plan.Script == nil || w.pending == 0) })
 	w.heal()
 	w.epilogue()
 }
