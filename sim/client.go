@@ -46,6 +46,7 @@ func newClient(w *world, place, life int) *client {
 		c.name += fmt.Sprint("'", life)
 	}
 	c.clock = newProcessClock(c)
+	c.clock.Step(w.skew(100 + uint64(place)))
 	c.rest = event{whose: c, timer: true, rank: c.rank(rankWorker), do: c.wake}
 	for _, n := range w.nodes {
 		c.links = append(c.links, &link{client: c, node: n})

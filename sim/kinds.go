@@ -29,8 +29,8 @@ var kinds = map[string]kind{
 	"nokill":   counts(func(n *node) *int { return &n.noKill }),
 	"slow":     {target: aNode, draw: within, begin: turnNode},
 	"race":     {target: aNode, breaks: timing, draw: beyond, begin: turnNode},
-	"leap":     {target: aNode, breaks: timing, draw: upTo(2 * time.Second), begin: stepNode(1)},
-	"back":     {target: aNode, often: 0.5, draw: upTo(5 * time.Second), begin: stepNode(-1)},
+	"leap":     {target: aNode, breaks: timing, draw: step, begin: stepNode(1)},
+	"back":     {target: aNode, often: 0.5, draw: step, begin: stepNode(-1)},
 
 	// Links.
 	"cut":    {target: aLink, often: 2, draw: onSome, begin: cut(1, 1)},
@@ -46,8 +46,8 @@ var kinds = map[string]kind{
 	})},
 	"slowed": {target: aClient, draw: within, begin: turnClient},
 	"raced":  {target: aClient, breaks: timing, draw: beyond, begin: turnClient},
-	"ahead":  {target: aClient, often: 0.5, draw: upTo(5 * time.Second), begin: stepClient(1)},
-	"behind": {target: aClient, often: 0.5, draw: upTo(5 * time.Second), begin: stepClient(-1)},
+	"ahead":  {target: aClient, often: 0.5, draw: step, begin: stepClient(1)},
+	"behind": {target: aClient, often: 0.5, draw: step, begin: stepClient(-1)},
 }
 
 func often(weight float64, k kind) kind {
@@ -186,17 +186,9 @@ func beyond(d *dice, p *Plan, f *Fault) {
 	f.For = d.about(p.TTL/10, p.Length)
 }
 
-// upTo is a step of a clock. Where nodes forget fences, clocks must be about right
-// for the next ones to be larger: twice their error, and the second that a fence
-// may be ahead, are less than the quarantine.
-func upTo(most time.Duration) func(d *dice, p *Plan, f *Fault) {
-	return func(d *dice, p *Plan, f *Fault) {
-		most := most
-		if p.Fenced && !p.Durable {
-			most = min(most, 1450*time.Millisecond)
-		}
-		f.Size = pick(d, most, d.about(time.Millisecond, most))
-	}
+// step is one of a wall clock, which may be off already.
+func step(d *dice, p *Plan, f *Fault) {
+	f.Size = pick(d, p.clockError()/2, d.about(time.Millisecond, p.clockError()/2))
 }
 
 func onSome(d *dice, p *Plan, f *Fault) {

@@ -21,6 +21,7 @@ type Plan struct {
 	Fenced, Durable      bool
 	TTL, MaxTTL, MaxHold time.Duration
 	Timeout              time.Duration // Config.NodeTimeout
+	Skew                 time.Duration // how far wall clocks are off from the beginning, at most
 
 	Acts   int           // how many leases each client asks for, at most
 	Think  time.Duration // how long it rests between them, on average
@@ -58,6 +59,16 @@ func (p *Plan) remembers() bool {
 		}
 	}
 	return false
+}
+
+// clockError is how far off a wall clock may be in all. Where nodes forget fences,
+// clocks must be about right for the next ones to be larger: twice their error, and
+// the second that a fence may be ahead, are less than the quarantine.
+func (p *Plan) clockError() time.Duration {
+	if p.Fenced && !p.Durable {
+		return 1450 * time.Millisecond
+	}
+	return 8 * time.Second
 }
 
 const prefix = "p:"
@@ -104,6 +115,7 @@ func Draw(seed uint64) Plan {
 	if d.chance(0.2) {
 		p.Timeout = d.between(p.TTL/20, p.TTL/5)
 	}
+	p.Skew = pick(&d, 0, p.clockError()/2, d.about(time.Microsecond, p.clockError()/2))
 	p.Long = pick(&d, 0.03, 0.2, 0.7)
 	p.Length = d.about(p.TTL, 9*time.Second)
 	p.Weather = drawWeather(&d, p.nodeTimeout(p.TTL))

@@ -57,7 +57,7 @@ func (p *Plan) flags() []setting[bool] {
 
 func (p *Plan) durations() []setting[time.Duration] {
 	return []setting[time.Duration]{
-		{"ttl", &p.TTL}, {"maxttl", &p.MaxTTL}, {"maxhold", &p.MaxHold}, {"timeout", &p.Timeout},
+		{"ttl", &p.TTL}, {"maxttl", &p.MaxTTL}, {"maxhold", &p.MaxHold}, {"timeout", &p.Timeout}, {"skew", &p.Skew},
 		{"think", &p.Think}, {"length", &p.Length}, {"delay", &p.Weather.Delay}, {"slowest", &p.Weather.Slowest},
 	}
 }

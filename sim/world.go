@@ -24,6 +24,7 @@ const (
 	forWork
 	forBackoff
 	forStore
+	forSkew
 )
 
 // Which of two events at one nanosecond comes first.
@@ -99,7 +100,9 @@ func newWorld(p Plan) *world {
 	w := &world{plan: p, dice: dice(mix(p.Seed)), start: time.Now(), counts: map[string]int{}, owners: map[redlock.Token]*client{}}
 	w.judge = newJudge(w)
 	for i := range p.Nodes {
-		w.nodes = append(w.nodes, newNode(w, i))
+		n := newNode(w, i)
+		n.wallThen += w.skew(uint64(i))
+		w.nodes = append(w.nodes, n)
 	}
 	for i := range p.Clients {
 		w.clients = append(w.clients, newClient(w, i, 0))
@@ -108,6 +111,12 @@ func newWorld(p Plan) *world {
 		w.planFault(f)
 	}
 	return w
+}
+
+// skew is how far off somebody's wall clock is from the beginning.
+func (w *world) skew(whose uint64) time.Duration {
+	d := w.dice.on(forSkew, whose)
+	return pick(&d, -w.plan.Skew, w.plan.Skew, d.between(-w.plan.Skew, w.plan.Skew))
 }
 
 // play runs a schedule to its end.
