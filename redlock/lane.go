@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"errors"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -232,12 +231,10 @@ func (l *lane) rouse() {
 	}
 }
 
-// load takes the next flight: debts that are due, then what is queued, up to
-// where the flight must end.
-func (l *lane) load() []*call {
-	// Whoever is about to queue something gets to do so first: flights grow
-	// deeper, and nobody waits for a timer.
-	runtime.Gosched()
+// load takes the next flight for conn: debts that are due, then what is queued,
+// up to where the flight must end.
+func (l *lane) load(conn Conn) []*call {
+	conn.Gather()
 	now := l.clock.Now()
 	l.cutter.reset()
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -55,6 +56,10 @@ var errUnread = errors.New("no answer was read")
 
 // Peer implements Conn.
 func (c *redisConn) Peer() Peer { return c.peer }
+
+// Gather implements Conn: whoever can run does so first. Flights grow deeper by
+// that, and nobody waits for a timer.
+func (c *redisConn) Gather() { runtime.Gosched() }
 
 // Close implements Conn.
 func (c *redisConn) Close() error {
