@@ -189,6 +189,7 @@ func (n *node) does(c *conn, op *redlock.Op) {
 	if op.Kind == redlock.OpAcquire {
 		w.owners[op.Token] = c.link.client
 	}
+	w.ops[op.Kind]++
 	w.trace.op(n, c.link.client, op)
 	w.judge.did(n, c.link.client, op)
 }

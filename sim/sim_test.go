@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/quorumlock/quorumlock/redlock"
 )
 
 var (
@@ -69,6 +71,7 @@ func report(t *testing.T, seed uint64, r Result) {
 // summary is what a run of many schedules amounts to.
 type summary struct {
 	schedules, grants, events int
+	ops                       [redlock.OpRelease + 1]int
 	time                      time.Duration
 	faults                    map[string]int
 	traces                    map[uint64]struct{}
@@ -83,6 +86,9 @@ func (s *summary) add(r Result) {
 	s.grants += r.Grants
 	s.events += r.Events
 	s.time += r.Time
+	for kind, n := range r.Ops {
+		s.ops[kind] += n
+	}
 	s.traces[r.Trace] = struct{}{}
 	for kind, n := range r.Faults {
 		s.faults[kind] += n
@@ -94,8 +100,12 @@ func (s *summary) String() string {
 	for _, kind := range slices.Sorted(maps.Keys(s.faults)) {
 		faults = append(faults, fmt.Sprint(kind, " ", s.faults[kind]))
 	}
-	return fmt.Sprintf("%d schedules, %.1f simulated hours, %d events, %d grants, %d distinct traces, %.0f schedules a minute; faults: %s",
-		s.schedules, s.time.Hours(), s.events, s.grants, len(s.traces),
+	var ops []string
+	for kind, n := range s.ops {
+		ops = append(ops, fmt.Sprint(redlock.OpKind(kind), " ", n))
+	}
+	return fmt.Sprintf("%d schedules, %.1f simulated hours, %d events, %d grants, operations: %s, %d distinct traces, %.0f schedules a minute; faults: %s",
+		s.schedules, s.time.Hours(), s.events, s.grants, strings.Join(ops, ", "), len(s.traces),
 		float64(s.schedules)/time.Since(s.began).Minutes(), strings.Join(faults, ", "))
 }
 

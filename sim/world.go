@@ -69,6 +69,7 @@ type world struct {
 	trace  trace
 	counts map[string]int
 	events int
+	ops    [redlock.OpRelease + 1]int
 	says   []string
 	story  []string
 }
@@ -78,6 +79,7 @@ type Result struct {
 	Violations []string
 	Trace      uint64 // a hash of everything that happened at nodes and to workers, in order
 	Grants     int
+	Ops        [redlock.OpRelease + 1]int // that nodes carried out, by kind
 	Events     int
 	Time       time.Duration  // of the world
 	Faults     map[string]int // that happened, by kind
@@ -244,7 +246,7 @@ func (w *world) violates(format string, args ...any) {
 
 func (w *world) result() Result {
 	return Result{
-		Violations: w.judge.violations, Trace: w.trace.sum, Grants: len(w.judge.holds), Events: w.events,
+		Violations: w.judge.violations, Trace: w.trace.sum, Grants: len(w.judge.holds), Events: w.events, Ops: w.ops,
 		Time: w.now, Faults: w.counts, Story: w.story, Log: w.says,
 	}
 }
