@@ -132,7 +132,7 @@ func newFenceSoak(t *testing.T, seed uint64) *fenceSoak {
 }
 
 func (s *fenceSoak) run() {
-	end := time.Now().Add(20 * time.Second)
+	end := time.Now().Add(12 * time.Second)
 	var wg sync.WaitGroup
 	for i, l := range s.lockers {
 		for w := range 2 {

@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/quorumlock/quorumlock/clock"
 	"github.com/quorumlock/quorumlock/fence"
 	"github.com/quorumlock/quorumlock/quorum"
 )
@@ -255,122 +253,4 @@ func TestGrantAboveTheFenceIsNoVoteForIt(t *testing.T) {
 			t.Errorf("left: %s", got)
 		}
 	})
-}
-
-// Both round trips have one NodeTimeout together.
-func TestFenceIsAgreedOnWithinNodeTimeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		mem, l, base := fencedNodes(t, Config{NodeTimeout: 50 * time.Millisecond}, []int{1, 2, 3}, []int{30, 30, 30})
-		began := time.Now()
-		lease, err := l.TryAcquire(t.Context(), "k")
-		if took := time.Since(began); !errors.Is(err, ErrNoQuorum) || took != 50*time.Millisecond {
-			t.Errorf("%v after %v with fence %+d, want ErrNoQuorum after 50ms", err, took, lease.Fence()-base)
-		}
-		time.Sleep(time.Second)
-		if got := holders(mem, "k"); got != "- - -" {
-			t.Errorf("left: %s", got)
-		}
-	})
-}
-
-// Where two round trips take longer than that, attempts fail, and what they stamp
-// lets nodes agree for the next one.
-func TestSlowNodesComeToAgree(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cfg := Config{NodeTimeout: 50 * time.Millisecond, Backoff: func(int) time.Duration { return 200 * time.Millisecond }}
-		_, l, _ := fencedNodes(t, cfg, []int{1, 2, 3}, []int{30, 30, 30})
-		lease, err := l.Acquire(t.Context(), "k")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if lease.attempts > 3 { // one more for a node that was above the first two
-			t.Errorf("%d attempts", lease.attempts)
-		}
-	})
-}
-
-func TestValidityIsWhatIsLeftAfterTheFence(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		_, l, _ := fencedNodes(t, Config{TTL: time.Second, NodeTimeout: 250 * time.Millisecond}, []int{1, 2, 3}, []int{100, 100, 100})
-		lease := acquire(t, l, "k")
-		if got, want := lease.Remaining(), 788*time.Millisecond; got != want {
-			t.Errorf("%v left, want %v", got, want)
-		}
-	})
-	synctest.Test(t, func(t *testing.T) {
-		c := clock.NewSkewed(1)
-		mem, l, _ := fencedNodes(t, Config{TTL: time.Second, NodeTimeout: 250 * time.Millisecond, Clock: c}, []int{1, 2, 3}, []int{100, 100, 100})
-		time.AfterFunc(150*time.Millisecond, func() { c.Suspend(time.Hour) })
-		if _, err := l.TryAcquire(t.Context(), "k"); !errors.Is(err, ErrTooSlow) {
-			t.Errorf("suspended between the round trips: %v, want ErrTooSlow", err)
-		}
-		time.Sleep(time.Second)
-		if got := holders(mem, "k"); got != "- - -" {
-			t.Errorf("left: %s", got)
-		}
-	})
-}
-
-// An attempt that comes to no fence is one that failed: it leaves nothing, and
-// Acquire goes on.
-func TestAcquireTriesAgainAfterAnAttemptWithoutAFence(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		mem, l, base := fencedNodes(t, Config{Backoff: func(int) time.Duration { return time.Millisecond }}, []int{1, 2, 3}, []int{10, 10, 10})
-		time.AfterFunc(5*time.Millisecond, func() {
-			for _, n := range mem {
-				n.vanish("k")
-			}
-		})
-		lease, err := l.Acquire(t.Context(), "k")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if lease.attempts != 2 {
-			t.Errorf("%d attempts, want 2", lease.attempts)
-		}
-		if got := lease.Fence() - base; got < 2*minute+2 {
-			t.Errorf("fence %+d, want one above the first attempt's", got)
-		}
-		time.Sleep(time.Second)
-		if n := heldOn(mem, "k", lease.Token()); n != 3 {
-			t.Errorf("%d nodes hold it", n)
-		}
-	})
-}
-
-// Whoever stops waiting in the middle leaves nothing either.
-func TestAttemptThatIsCutShortBetweenItsRoundTripsLeavesNothing(t *testing.T) {
-	for name, want := range map[string]error{"cancelled": context.Canceled, "closed": ErrClosed} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				mem, l, _ := fencedNodes(t, Config{}, []int{1, 2, 3}, []int{10, 10, 10})
-				ctx, cancel := context.WithCancel(t.Context())
-				closed := make(chan error, 1)
-				time.AfterFunc(15*time.Millisecond, func() {
-					if want == ErrClosed {
-						closed <- l.Close(context.WithoutCancel(ctx))
-					} else {
-						cancel()
-						closed <- nil
-					}
-				})
-				began := time.Now()
-				lease, err := l.TryAcquire(ctx, "k")
-				if took := time.Since(began); !errors.Is(err, want) || lease != nil || took != 15*time.Millisecond {
-					t.Errorf("%v after %v, want %v after 15ms", err, took, want)
-				}
-				if stamps(mem) == 0 {
-					t.Error("no node was stamped: the test shows nothing")
-				}
-				if err := <-closed; err != nil {
-					t.Error(err)
-				}
-				time.Sleep(time.Second)
-				if got := holders(mem, "k"); got != "- - -" {
-					t.Errorf("left: %s", got)
-				}
-				cancel()
-			})
-		})
-	}
 }
