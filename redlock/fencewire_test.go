@@ -217,11 +217,7 @@ func TestFencedCommandsAreAsDocumented(t *testing.T) {
 		var token, first string
 		for range 2 {
 			l := newLocker(t, nodes, Config{Fenced: true, TTL: 1500 * time.Millisecond, FenceTTL: 1000*time.Hour + 1, KeyPrefix: "lock:"})
-<<<<<<< HEAD
 			synctest.Wait() // connected to all
-=======
-			synctest.Wait()
->>>>>>> fencetests
 			lease := acquire(t, l, "k")
 			synctest.Wait()
 			if err := lease.Extend(t.Context(), 2*time.Second); err != nil {
