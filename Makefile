@@ -6,7 +6,12 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.1
 # More for go test: make test ARGS='-run Release -v'
 ARGS =
 
-.PHONY: help test bench tidy lint imports
+# How many schedules make soak runs, and the seed of the first: a million take
+# half an hour on two processors.
+SEEDS = 1000000
+START = 1
+
+.PHONY: help test bench soak tidy lint imports
 
 help: ## Say what there is to make (this)
 	@sed -n 's/^\([a-z]*\):.*## /make \1	/p' Makefile
@@ -16,6 +21,9 @@ test: ## Run everything this machine can run; say what was left out
 
 bench: ## Run the benchmarks
 	go test -run '^$$' -bench . -benchmem $(ARGS) work
+
+soak: ## Run the simulator for long: make soak SEEDS=… START=…
+	@sh .ci/soak $(SEEDS) $(START)
 
 tidy: ## Tidy every module; a tidy tree stays as it is
 	@sh .ci/tidy

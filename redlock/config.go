@@ -129,7 +129,7 @@ func (c Config) validate() error {
 		errs = append(errs, invalid("Config.MaxHold is %v: want 0 for no limit, or more", c.MaxHold))
 	}
 	if least := max(time.Minute, fenceTTLs*c.MaxTTL); c.Fenced && c.FenceTTL < least {
-		errs = append(errs, invalid("Config.FenceTTL is %v: want at least %v, so that no fence is forgotten while it matters", c.FenceTTL, least))
+		errs = append(errs, invalid("Config.FenceTTL is %v: want at least %d times Config.MaxTTL, and a minute, %v here, so that no fence is forgotten while it matters", c.FenceTTL, fenceTTLs, least))
 	}
 	if err := c.Drift.Validate(); err != nil {
 		errs = append(errs, invalid("Config.%w", err))

@@ -85,7 +85,7 @@ func (l *lane) connection(ctx context.Context, timer clock.Timer) error {
 	l.mu.Unlock()
 
 	for l.indebted() { // what is owed goes out before the lane takes new work
-		if err := l.fly(ctx, conn, l.load()); err != nil {
+		if err := l.fly(ctx, conn, l.load(conn)); err != nil {
 			return err
 		}
 	}
@@ -133,7 +133,7 @@ func (l *lane) admit(p Peer) error {
 // serve sends flights until the connection ends, or nothing is left to do.
 func (l *lane) serve(ctx context.Context, conn Conn, timer clock.Timer) error {
 	for {
-		flight := l.load()
+		flight := l.load(conn)
 		if len(flight) == 0 {
 			if l.finished() {
 				return nil

@@ -44,6 +44,25 @@ func TestLeaseHasAFenceIfItsLockerIsFenced(t *testing.T) {
 	})
 }
 
+func TestCountersOutliveTheirLocksByFar(t *testing.T) {
+	for _, test := range []struct{ maxTTL, fenceTTL, want time.Duration }{
+		{0, 0, 24 * time.Hour},
+		{12 * time.Hour, 0, 120 * time.Hour},
+		{0, 300 * time.Second, 300 * time.Second},
+		{time.Second, time.Minute, time.Minute},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			mem, nodes := memNodes(3)
+			l := newLocker(t, nodes, Config{Fenced: true, TTL: time.Second, MaxTTL: test.maxTTL, FenceTTL: test.fenceTTL})
+			acquire(t, l, "k")
+			synctest.Wait()
+			if got := mem[0].history()[0].CounterTTL; got != test.want {
+				t.Errorf("MaxTTL %v, FenceTTL %v: counters last %v, want %v", test.maxTTL, test.fenceTTL, got, test.want)
+			}
+		})
+	}
+}
+
 // An extension is the same lease: it has the same fence, and keeps the counters.
 func TestFenceStaysThroughExtensions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -192,7 +211,9 @@ func TestLostAnswerRaisesNothingTwice(t *testing.T) {
 			}
 			last = lease.Fence()
 			time.Sleep(time.Second) // the node is connected again
-			if mem[i%3].mute != 0 || mem[i%3].holder("k") != lease.Token() {
+			mute := 0
+			mem[i%3].set(func(n *memNode) { mute = n.mute })
+			if mute != 0 || mem[i%3].holder("k") != lease.Token() {
 				t.Fatal("no answer was lost: the test shows nothing")
 			}
 			for range 2 {

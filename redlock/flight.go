@@ -30,7 +30,7 @@ func (c *cutter) fits(op *Op) bool {
 	}
 	if op.Kind == OpAcquire || op.Kind == OpRelease {
 		if c.seen == nil {
-			c.seen = make(map[string]OpKind, maxFlight)
+			c.seen = make(map[string]OpKind)
 		}
 		c.seen[op.Key] = op.Kind
 	}

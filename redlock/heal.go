@@ -3,6 +3,7 @@ package redlock
 import (
 	"time"
 
+	"github.com/quorumlock/quorumlock/clock"
 	"github.com/quorumlock/quorumlock/quorum"
 )
 
@@ -43,6 +44,23 @@ func (l *Lease) restore(i int, ttl time.Duration) {
 		stamp.op.Fence = l.fence
 		lane.submit(stamp, now)
 	}
+}
+
+// restore queues c, which sets a key anew that before had set, and reports whether
+// it did: not while before may still be carried out, which the release of c alone
+// would not undo.
+func (l *lane) restore(c, before *call, now clock.Instant) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	unread := before.cutOff && (before.gen == l.gen || l.haunted)
+	settled := before.state == withdrawn || before.state == answered && !unread
+	if !settled || l.refusal(now) != nil {
+		return false
+	}
+	c.state = queued
+	l.queue = append(l.queue, c)
+	l.rouse()
+	return true
 }
 
 // setter is the call that has set the key on node i last. l.mu is held.

@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"errors"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -124,23 +123,6 @@ func (l *lane) submit(c *call, now clock.Instant) error {
 	return err
 }
 
-// restore queues c, which sets a key anew that before had set, and reports whether
-// it did: not while before may still be carried out, which the release of c alone
-// would not undo.
-func (l *lane) restore(c, before *call, now clock.Instant) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	unread := before.cutOff && (before.gen == l.gen || l.haunted)
-	settled := before.state == withdrawn || before.state == answered && !unread
-	if !settled || l.refusal(now) != nil {
-		return false
-	}
-	c.state = queued
-	l.queue = append(l.queue, c)
-	l.rouse()
-	return true
-}
-
 // standing is why the node does not count at the moment, or nil.
 func (l *lane) standing(now clock.Instant) error {
 	l.mu.Lock()
@@ -249,12 +231,10 @@ func (l *lane) rouse() {
 	}
 }
 
-// load takes the next flight: debts that are due, then what is queued, up to
-// where the flight must end.
-func (l *lane) load() []*call {
-	// Whoever is about to queue something gets to do so first: flights grow
-	// deeper, and nobody waits for a timer.
-	runtime.Gosched()
+// load takes the next flight for conn: debts that are due, then what is queued,
+// up to where the flight must end.
+func (l *lane) load(conn Conn) []*call {
+	conn.Gather()
 	now := l.clock.Now()
 	l.cutter.reset()
 

@@ -130,6 +130,8 @@ func (n *memNode) Connect(ctx context.Context, limit time.Duration) (Conn, error
 
 func (c *memConn) Peer() Peer { return c.peer }
 
+func (c *memConn) Gather() { runtime.Gosched() }
+
 func (c *memConn) Close() error {
 	c.once.Do(func() { close(c.ended) })
 	n := c.node

@@ -166,8 +166,12 @@ func TestNodesBelowTheFenceAreStampedWithoutAnybodyWaiting(t *testing.T) {
 		mem, nodes := memNodes(5)
 		l := newLocker(t, nodes, Config{Fenced: true})
 		synctest.Wait()
-		mem[3].set(func(n *memNode) { n.step = -time.Hour }) // it does not follow the proposal so far
-		mem[4].set(func(n *memNode) { n.step = -time.Hour; n.lag = 200 * time.Millisecond })
+		for i, lag := range []time.Duration{time.Millisecond, 200 * time.Millisecond} {
+			mem[3+i].set(func(n *memNode) {
+				n.lag = lag
+				n.step = -time.Hour // it does not follow the proposal so far
+			})
+		}
 		lease := acquire(t, l, "k")
 		if lease.Fence() != micros() {
 			t.Errorf("fence %d, want %d", lease.Fence(), micros())
@@ -203,10 +207,10 @@ func TestStampOfALostKeyDoesNotCount(t *testing.T) {
 				mem, l, base := fencedNodes(t, Config{}, []int{1, 2, 0}, []int{10, 10, 0})
 				takeDown(mem[2:], errors.New("connection refused"))
 				time.Sleep(time.Second)
-				var was fence.Token
+				lost := make(chan fence.Token, 1)
 				time.AfterFunc(5*time.Millisecond, func() {
 					lose(mem[0])
-					was = mem[0].counter("k")
+					lost <- mem[0].counter("k")
 				})
 				began := time.Now()
 				lease, err := l.TryAcquire(t.Context(), "k")
@@ -221,6 +225,7 @@ func TestStampOfALostKeyDoesNotCount(t *testing.T) {
 					t.Errorf("votes %v", err)
 				}
 				time.Sleep(time.Second)
+				was := <-lost
 				if mem[0].carried(OpStamp) != 1 || mem[0].counter("k") != was {
 					t.Errorf("%d stamps took the counter of a lost key %+d further", mem[0].carried(OpStamp), mem[0].counter("k")-was)
 				}
@@ -264,6 +269,22 @@ func TestFenceIsAgreedOnWithinNodeTimeout(t *testing.T) {
 		time.Sleep(time.Second)
 		if got := holders(mem, "k"); got != "- - -" {
 			t.Errorf("left: %s", got)
+		}
+	})
+}
+
+// Where two round trips take longer than that, attempts fail, and what they stamp
+// lets nodes agree for the next one.
+func TestSlowNodesComeToAgree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := Config{NodeTimeout: 50 * time.Millisecond, Backoff: func(int) time.Duration { return 200 * time.Millisecond }}
+		_, l, _ := fencedNodes(t, cfg, []int{1, 2, 3}, []int{30, 30, 30})
+		lease, err := l.Acquire(t.Context(), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lease.attempts > 3 { // one more for a node that was above the first two
+			t.Errorf("%d attempts", lease.attempts)
 		}
 	})
 }

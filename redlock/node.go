@@ -33,6 +33,10 @@ type Conn interface {
 	// Peer says whom the connection reached.
 	Peer() Peer
 
+	// Gather is called before a flight is put together, and returns when whoever
+	// is about to queue something for it has done so, or soon.
+	Gather()
+
 	// Send has the node carry out the flight's operations in their order, and
 	// fills in the Reply of each. Operations are safe to carry out twice.
 	//

@@ -121,7 +121,9 @@ func (w *worker) once() {
 		w.fail(err)
 		return
 	}
-	h := history.Hold{Key: key, Holder: w.id, Acquired: got, Until: got + lease.Remaining()}
+	h := history.Hold{
+		Key: key, Holder: w.id, Fence: lease.Fence(), Called: began, Acquired: got, Until: got + lease.Remaining(),
+	}
 	end := w.keep(lease)
 	if errors.Is(end, errLost) {
 		h.Lost = w.now()

@@ -9,13 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quorumlock/quorumlock/fence"
 	"github.com/quorumlock/quorumlock/redlock"
 )
 
 // fakeLocker is a lock inside this process, with faults.
 type fakeLocker struct {
-	mu   sync.Mutex // guards held
-	held map[string]bool
+	mu     sync.Mutex // guards what follows
+	held   map[string]bool
+	leases int64 // how many there were
 
 	broken   bool                                  // grants what is held
 	grant    func(n int64) error                   // why the nth attempt fails
@@ -23,6 +25,7 @@ type fakeLocker struct {
 	lifetime time.Duration                         // of a lease; 0 is for long
 	refused  func(waiting int64)                   // told when a waiting acquire finds the key in somebody's hands
 	left     func(ctx context.Context, key string) // told of each release
+	fence    func(n int64) fence.Token             // of the nth lease
 
 	n, waiting atomic.Int64
 	relied     atomic.Bool // a holder has looked at its lease
@@ -30,10 +33,11 @@ type fakeLocker struct {
 
 type fakeLease struct {
 	*fakeLocker
-	key  string
-	ctx  context.Context
-	stop context.CancelFunc
-	ends time.Time
+	key   string
+	fence fence.Token
+	ctx   context.Context
+	stop  context.CancelFunc
+	ends  time.Time
 }
 
 func (f *fakeLocker) TryAcquire(ctx context.Context, key string) (lease, error) {
@@ -57,6 +61,9 @@ func (f *fakeLocker) TryAcquire(ctx context.Context, key string) (lease, error) 
 		life = time.Hour
 	}
 	l := &fakeLease{fakeLocker: f, key: key, ends: time.Now().Add(life)}
+	if f.leases++; f.fence != nil {
+		l.fence = f.fence(f.leases)
+	}
 	l.ctx, l.stop = context.WithDeadlineCause(context.Background(), l.ends, redlock.ErrLost)
 	return l, nil
 }
@@ -82,6 +89,8 @@ func (f *fakeLocker) Acquire(ctx context.Context, key string) (lease, error) {
 func (f *fakeLocker) Close(context.Context) error { return nil }
 
 func (l *fakeLease) Context() context.Context { return l.ctx }
+
+func (l *fakeLease) Fence() fence.Token { return l.fence }
 
 func (l *fakeLease) Remaining() time.Duration {
 	l.relied.Store(true)
@@ -126,7 +135,7 @@ func TestPhaseDoesItsCycles(t *testing.T) {
 			}
 		}
 		for _, h := range all.holds {
-			if h.Acquired < time.Second || h.Released < h.Acquired || h.Until < h.Released {
+			if h.Called < time.Second || h.Acquired < h.Called || h.Released < h.Acquired || h.Until < h.Released {
 				t.Errorf("hold %+v", h)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/quorumlock/clock"
+	"github.com/quorumlock/quorumlock/fence"
 	"github.com/quorumlock/quorumlock/redlock"
 )
 
@@ -22,6 +23,7 @@ type locker interface {
 type lease interface {
 	Context() context.Context
 	Remaining() time.Duration
+	Fence() fence.Token
 	Release(ctx context.Context) error
 }
 

@@ -26,8 +26,8 @@
 //	                 p50_us, p99_us, p99_9_us, max_us, to about 1 %. There is no
 //	                 hold where nothing was held any longer than to let it go.
 //	check            clean: the verdict
-//	                 holds, keys: how much was judged
-//	                 overlaps, left: how much was wrong
+//	                 holds, keys, fenced (holds with a fence): how much was judged
+//	                 overlaps, fence_faults, left: how much was wrong
 //	                 nodes_asked: how many nodes were searched for keys left
 //	                 not_asked: those that could not be, and why
 //	                 faults: in words what was wrong, only the first of many

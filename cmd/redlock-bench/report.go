@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"time"
 
@@ -65,15 +66,17 @@ type latency struct {
 
 // reportCheck is the verdict.
 type reportCheck struct {
-	Clean    bool     `json:"clean"`
-	Holds    int      `json:"holds"`
-	Keys     int      `json:"keys"`
-	Overlaps int      `json:"overlaps"`
-	Left     int      `json:"left"`
-	Asked    int      `json:"nodes_asked"`         // for what was left
-	NotAsked []string `json:"not_asked,omitempty"` // and why
-	Faults   []string `json:"faults,omitempty"`    // in words; only the first of many
-	Close    string   `json:"close,omitempty"`     // what closing the locker complained of
+	Clean       bool     `json:"clean"`
+	Holds       int      `json:"holds"`
+	Keys        int      `json:"keys"`
+	Fenced      int      `json:"fenced"` // holds with a fence, whose order was judged
+	Overlaps    int      `json:"overlaps"`
+	FenceFaults int      `json:"fence_faults"` // fences that repeat or go back, and leases without
+	Left        int      `json:"left"`
+	Asked       int      `json:"nodes_asked"`         // for what was left
+	NotAsked    []string `json:"not_asked,omitempty"` // and why
+	Faults      []string `json:"faults,omitempty"`    // in words; only the first of many
+	Close       string   `json:"close,omitempty"`     // what closing the locker complained of
 }
 
 func summarize(p phase, all *recorder, took time.Duration) reportPhase {
@@ -105,13 +108,15 @@ func summarize(p phase, all *recorder, took time.Duration) reportPhase {
 }
 
 // decide is the verdict on what was recorded and what was found on the nodes
-// afterwards. A node that cannot be asked is named and does not make a run
-// unclean, as long as a majority can: losing some is what the lock is for.
-func decide(holds []history.Hold, found []survey, closing error) reportCheck {
+// afterwards. If fences were asked for, every lease must have one. A node that
+// cannot be asked is named and does not make a run unclean, as long as a majority
+// can: losing some is what the lock is for.
+func decide(holds []history.Hold, fenced bool, found []survey, closing error) reportCheck {
 	keys, notAsked := left(found)
 	v := history.Run{Holds: holds, Left: keys}.Judge()
 	c := reportCheck{
-		Holds: v.Holds, Keys: v.Keys, Overlaps: len(v.Overlaps), Left: len(v.Left),
+		Holds: v.Holds, Keys: v.Keys, Fenced: v.Fenced,
+		Overlaps: len(v.Overlaps), FenceFaults: len(v.Misordered), Left: len(v.Left),
 		Asked: len(found) - len(notAsked),
 	}
 	for _, s := range notAsked {
@@ -121,11 +126,15 @@ func decide(holds []history.Hold, found []survey, closing error) reportCheck {
 		c.Close = closing.Error()
 	}
 	c.Faults = v.Faults()
+	if without := v.Holds - v.Fenced - len(v.Broken); fenced && without > 0 {
+		c.FenceFaults += without
+		c.Faults = append(c.Faults, fmt.Sprintf("%d leases came without a fence", without))
+	}
 	enough := c.Asked >= quorum.Majority(len(found))
 	if !enough {
 		c.Faults = append(c.Faults, "too few nodes could be asked what was left on them")
 	}
-	c.Clean = v.Clean() && enough
+	c.Clean = v.Clean() && c.FenceFaults == 0 && enough
 	return c
 }
 

@@ -36,7 +36,7 @@ func golden(t *testing.T, name string, got []byte) {
 func sample() report {
 	s := session{settings: settings{
 		nodes: nodeSet{kind: kindEmbedded}, workers: 2, length: 5 * time.Second, ttl: 10 * time.Second,
-		keys: 4, hold: time.Millisecond, seed: 7,
+		keys: 4, hold: time.Millisecond, seed: 7, fenced: true,
 	}}
 	r := s.report([]survey{
 		{url: "redis://127.0.0.1:7001", server: "redis 7.0.15"},
@@ -65,10 +65,11 @@ func sample() report {
 	ms := time.Millisecond
 	r.Check = decide(
 		[]history.Hold{
-			{Key: "shared:1", Holder: 0, Acquired: 5 * ms, Until: 10000 * ms, Released: 9 * ms},
-			{Key: "shared:1", Holder: 1, Acquired: 8 * ms, Until: 10000 * ms, Released: 11 * ms},
-			{Key: "shared:2", Holder: 1, Acquired: 12 * ms, Until: 10000 * ms, Released: 13 * ms},
+			{Key: "shared:1", Holder: 0, Fence: 1001, Called: 4 * ms, Acquired: 5 * ms, Until: 10000 * ms, Released: 9 * ms},
+			{Key: "shared:1", Holder: 1, Fence: 1001, Called: 7 * ms, Acquired: 8 * ms, Until: 10000 * ms, Released: 11 * ms},
+			{Key: "shared:2", Holder: 1, Called: 12 * ms, Acquired: 13 * ms, Until: 10000 * ms, Released: 14 * ms},
 		},
+		true,
 		[]survey{
 			{url: "redis://127.0.0.1:7001", keys: []string{"redlock-bench:{1}:shared:2"}},
 			{url: "redis://user:xxxxx@10.0.0.2:7002/3"},
@@ -92,7 +93,7 @@ func TestReportAsText(t *testing.T) {
 	good := sample()
 	good.Settings.Nodes, good.Interrupted = kindRemote, true
 	good.Nodes, good.Phases = good.Nodes[:2], good.Phases[:1]
-	good.Check = decide(nil, make([]survey, 2), nil)
+	good.Check = decide([]history.Hold{{Key: "own:0:1", Fence: 1000, Acquired: 1, Until: 9}}, true, make([]survey, 2), nil)
 	write(good)
 	golden(t, "report.txt", b.Bytes())
 }

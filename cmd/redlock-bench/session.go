@@ -64,7 +64,7 @@ func (s session) run(ctx context.Context) (r report, err error) {
 	defer cancel()
 	closing := l.Close(after)
 	found = c.look(context.WithoutCancel(ctx), prefix)
-	r.Check = decide(holds, found, closing)
+	r.Check = decide(holds, s.fenced, found, closing)
 	c.forget(after, found)
 	r.foot(s.text)
 	return r, nil

@@ -227,16 +227,16 @@ func TestRunNeedsAMajorityOfNodes(t *testing.T) {
 // majority could be searched.
 func TestVerdictOnNodesThatCannotBeAsked(t *testing.T) {
 	down := survey{url: "redis://c", err: errors.New("connection refused")}
-	if c := decide(nil, []survey{{}, {}, down}, nil); !c.Clean || c.Asked != 2 || len(c.NotAsked) != 1 {
+	if c := decide(nil, false, []survey{{}, {}, down}, nil); !c.Clean || c.Asked != 2 || len(c.NotAsked) != 1 {
 		t.Errorf("one of three down: %+v", c)
 	}
-	if c := decide(nil, []survey{{}, down, down}, nil); c.Clean || c.Asked != 1 || len(c.Faults) != 1 {
+	if c := decide(nil, false, []survey{{}, down, down}, nil); c.Clean || c.Asked != 1 || len(c.Faults) != 1 {
 		t.Errorf("two of three down: %+v", c)
 	}
-	if c := decide(nil, []survey{{}, {keys: []string{"k"}, err: errors.New("cut off")}, {}}, nil); c.Clean || c.Left != 1 {
+	if c := decide(nil, false, []survey{{}, {keys: []string{"k"}, err: errors.New("cut off")}, {}}, nil); c.Clean || c.Left != 1 {
 		t.Errorf("a key left on a node that was then cut off: %+v", c)
 	}
-	if c := decide(nil, []survey{{}}, errors.New("slow")); !c.Clean || c.Close != "slow" {
+	if c := decide(nil, false, []survey{{}}, errors.New("slow")); !c.Clean || c.Close != "slow" {
 		t.Errorf("closing complained: %+v", c)
 	}
 }

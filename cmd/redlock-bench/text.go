@@ -107,6 +107,9 @@ func (r report) foot(w io.Writer) {
 	if c.Overlaps == 0 {
 		fmt.Fprintln(w, "  no two holders of a key at once")
 	}
+	if c.Fenced > 0 && c.FenceFaults == 0 {
+		fmt.Fprintf(w, "  fences rise: %d judged\n", c.Fenced)
+	}
 	if c.Left == 0 && c.Asked > 0 {
 		fmt.Fprintf(w, "  nothing left on %d of %d nodes\n", c.Asked, len(r.Nodes))
 	}

@@ -56,7 +56,7 @@ const runUsage = `Usage: redlock-bench [run] [flags]
 Runs lock cycles (acquire, release) on a set of nodes: first each worker on
 keys of its own, then all workers fighting for a few. Says how many cycles a
 second were done and how long they took, and judges the run: no two holders of
-a key at once, and nothing left on the nodes.
+a key at once, fences that rise, and nothing left on the nodes.
 
   -nodes SET   embedded:N   N servers inside this program. They show that it
                             works, not how fast Redis is. This is the default,
@@ -74,14 +74,14 @@ a key at once, and nothing left on the nodes.
                long a worker waits for a key before it counts that as a failure.
   -keys N      keys that the workers fight for in the second phase (4)
   -hold TIME   how long they hold one (1ms)
-  -fenced      have every lease come with a fence
+  -fenced      have every lease come with a fence, and judge their order
   -durable     the servers at the URLs keep every key through a restart. Without
                it, one that has not been up for 32 s or more does not vote yet.
   -seed N      of the choice of keys and of pauses after failures (1)
   -json FILE   write the results as JSON too; - means standard output, and the
                text then goes to standard error
 
-The check keeps some 150 bytes for each cycle until the end.
+The check keeps some 200 bytes for each cycle until the end.
 
 An interrupt (Ctrl-C) ends the run early: everything is released, printed and
 judged. A second one ends the program at once; keys are then left to their TTL.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/quorumlock/quorumlock/fence"
 )
 
 const ms = time.Millisecond
@@ -112,6 +114,12 @@ func TestGoodHistoriesAreClean(t *testing.T) {
 		{"valid no longer when acquire returned", []Hold{
 			hold(1, "k", 1*ms, 9*ms), {Key: "k", Holder: 2, Acquired: 5 * ms, Until: 4 * ms, Released: 6 * ms},
 		}, 1},
+		{"valid until acquire returned", []Hold{
+			hold(1, "k", 1*ms, 9*ms), {Key: "k", Holder: 2, Acquired: 5 * ms, Until: 5 * ms, Released: 6 * ms},
+		}, 1},
+		{"told lost, but released before", []Hold{
+			{Key: "k", Holder: 1, Acquired: 1 * ms, Until: 11 * ms, Released: 4 * ms, Lost: 8 * ms}, hold(2, "k", 5*ms, 12*ms),
+		}, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			v := Run{Holds: test.holds}.Judge()
@@ -126,13 +134,19 @@ func TestGoodHistoriesAreClean(t *testing.T) {
 }
 
 func TestImpossibleHoldsAreNotClean(t *testing.T) {
-	for _, h := range []Hold{
-		{Key: "k", Acquired: 5 * ms, Released: 4 * ms, Until: 9 * ms},
-		{Key: "k", Acquired: 5 * ms, Lost: 4 * ms, Released: 6 * ms, Until: 9 * ms},
+	for _, test := range []struct {
+		hold Hold
+		why  string
+	}{
+		{Hold{Key: "k", Acquired: 5 * ms, Released: 4 * ms, Until: 9 * ms}, "ended before it began"},
+		{Hold{Key: "k", Acquired: 5 * ms, Lost: 4 * ms, Released: 6 * ms, Until: 9 * ms}, "ended before it began"},
+		{Hold{Key: "k", Called: 6 * ms, Acquired: 5 * ms, Until: 9 * ms}, "acquired before that was asked for"},
+		{Hold{Key: "k", Fence: -1, Acquired: 5 * ms, Until: 9 * ms}, "its fence -1 is none"},
+		{Hold{Key: "k", Fence: 1 << 53, Acquired: 5 * ms, Until: 9 * ms}, "its fence 9007199254740992 is none"},
 	} {
-		v := Run{Holds: []Hold{h}}.Judge()
-		if v.Clean() || len(v.Broken) != 1 || !strings.Contains(strings.Join(v.Faults(), "\n"), "ended before it began") {
-			t.Errorf("%v: %v", h, v.Faults())
+		v := Run{Holds: []Hold{test.hold}, TimingBroken: true}.Judge()
+		if v.Clean() || len(v.Broken) != 1 || v.Holds != 1 || v.Keys != 1 || !strings.Contains(strings.Join(v.Faults(), "\n"), test.why) {
+			t.Errorf("%v: %v", test.hold, v.Faults())
 		}
 	}
 }
@@ -164,12 +178,16 @@ func TestVerdictOfManyFaultsStaysShort(t *testing.T) {
 	for i := range 1000 {
 		r.Holds = append(r.Holds, hold(i, "k", 1*ms, 2*ms))
 		r.Left = append(r.Left, Left{Node: "n", Key: fmt.Sprint(i)})
+		r.Log = append(r.Log, Entry{Key: "k", Fence: 1, Element: fmt.Sprint(i)})
+	}
+	for i := range r.Holds {
+		r.Holds[i].Fence = 1
 	}
 	got := strings.Join(r.Judge().Faults(), "\n")
-	if lines := strings.Count(got, "\n") + 1; lines != 2*(spelledOut+1) {
+	if lines := strings.Count(got, "\n") + 1; lines != 4*(spelledOut+1) {
 		t.Errorf("%d lines:\n%s", lines, got)
 	}
-	for _, want := range []string{"and 994 more overlaps", "and 995 more keys left"} {
+	for _, want := range []string{"and 994 more overlaps", "and 994 more fences out of order", "and 995 more keys left", "and 995 more faults of the store"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
@@ -227,16 +245,28 @@ func began(h Hold, i int, o Hold, j int) bool {
 	return o.Acquired <= h.Acquired && h.Acquired < oEnd
 }
 
+// BenchmarkJudge shows by ns/hold, which hardly grows, that the time is n log n.
 func BenchmarkJudge(b *testing.B) {
-	var holds []Hold
-	for i := range 100_000 {
-		from := time.Duration(1+i/64) * ms
-		holds = append(holds, hold(i, fmt.Sprintf("key:%d", i%64), from, from+ms))
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if v := (Run{Holds: slices.Clone(holds)}).Judge(); !v.Clean() {
-			b.Fatal(v.Faults())
+	for _, n := range []int{1_000, 10_000, 100_000} {
+		for _, keys := range []int{1, 64} {
+			b.Run(fmt.Sprintf("holds=%d/keys=%d", n, keys), func(b *testing.B) {
+				holds := make([]Hold, n)
+				for i := range holds {
+					from := time.Duration(2+i/keys) * ms
+					holds[i] = hold(i, fmt.Sprintf("key:%d", i%keys), from, from+ms)
+					holds[i].Called, holds[i].Fence = from-2*ms, fence.Token(1+i)
+				}
+				rand.New(rand.NewPCG(1, 1)).Shuffle(n, func(i, j int) { holds[i], holds[j] = holds[j], holds[i] })
+				scratch := make([]Hold, n)
+				b.ReportAllocs()
+				for b.Loop() {
+					copy(scratch, holds) // Judge sorts
+					if v := (Run{Holds: scratch}).Judge(); !v.Clean() || v.Fenced != n {
+						b.Fatal(v.Faults())
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/hold")
+			})
 		}
 	}
 }

@@ -1,0 +1,289 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/quorumlock/quorumlock/redlock"
+)
+
+// client is one process that locks: a real Locker on links to all nodes, with a
+// clock of its own, and one worker.
+type client struct {
+	world  *world
+	place  int
+	id     int // unlike that of any other process
+	name   string
+	clock  *processClock
+	links  []*link
+	locker *redlock.Locker
+
+	born      time.Duration
+	gone      bool // crashed: nothing it does is seen by anybody
+	paused    int
+	suspended int
+	since     time.Duration // when it was halted
+	rests     time.Duration // when it was suspended
+	away      time.Duration // how long it has been halted in all
+	resumed   time.Duration // when it was halted last, or its clock stepped
+	held      []*event      // what has come meanwhile
+
+	// The worker.
+	rest   event // the end of its sleep
+	asleep bool
+	heeds  *hold            // the loss of which wakes it
+	woken  chan struct{}    // capacity 1
+	has    map[string]*hold // in a script, by key
+}
+
+func newClient(w *world, place, life int) *client {
+	c := &client{
+		world: w, born: w.now, place: place, id: life*maxClients + place, name: fmt.Sprint("c", place+1), woken: make(chan struct{}, 1),
+	}
+	if life > 0 {
+		c.name += fmt.Sprint("'", life)
+	}
+	c.clock = newProcessClock(c)
+	c.clock.Step(w.skew(100 + uint64(place)))
+	c.rest = event{whose: c, timer: true, rank: c.rank(rankWorker), do: c.wake}
+	for _, n := range w.nodes {
+		c.links = append(c.links, &link{client: c, node: n})
+	}
+	return c
+}
+
+const maxClients = 8
+
+// rank orders the events of one nanosecond.
+func (c *client) rank(kind uint64) uint64 { return kind<<32 | uint64(c.id)<<8 }
+
+// start starts the process.
+func (c *client) start() {
+	w := c.world
+	nodes := make([]redlock.Node, len(c.links))
+	for i, l := range c.links {
+		nodes[i] = l
+	}
+	cfg := w.plan.config()
+	cfg.Clock = c.clock
+	cfg.Trace = c.hooks()
+	tries := uint64(0)
+	cfg.Backoff = func(n int) time.Duration {
+		tries++
+		d := w.dice.on(forBackoff, uint64(c.id), tries)
+		return d.between(time.Microsecond, min(4*time.Millisecond<<min(n, 6), 250*time.Millisecond))
+	}
+	locker, err := redlock.New(nodes, cfg)
+	if err != nil {
+		panic(err) // a plan that Draw cannot make
+	}
+	c.locker = locker
+	w.mu.Lock()
+	w.workers++
+	w.mu.Unlock()
+	go func() {
+		c.work()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.workers--
+	}()
+}
+
+// sleep waits for d by the process's clock, or until it has crashed.
+func (c *client) sleep(d time.Duration) { c.sleepUnlessLost(d, nil) }
+
+// sleepUnlessLost is sleep that ends early when h is lost.
+func (c *client) sleepUnlessLost(d time.Duration, h *hold) {
+	w := c.world
+	w.mu.Lock()
+	if c.gone {
+		w.mu.Unlock()
+		return
+	}
+	c.rest.at = w.now + max(1, c.clock.real(d))
+	if h != nil && h.lost != 0 {
+		c.rest.at = w.now + 1
+	}
+	w.agenda.set(&c.rest)
+	c.asleep, c.heeds = true, h
+	w.mu.Unlock()
+	<-c.woken
+}
+
+// wake ends the worker's sleep. world.mu is held.
+func (c *client) wake() {
+	if c.asleep {
+		c.asleep, c.heeds = false, nil
+		c.woken <- struct{}{}
+	}
+}
+
+// within is a context that ends after d by the process's clock.
+func (c *client) within(d time.Duration) (context.Context, func()) {
+	w := c.world
+	ctx, cancel := context.WithCancelCause(context.Background())
+	end := &event{whose: c, timer: true, rank: c.rank(rankWorker) + 1, do: func() { cancel(context.DeadlineExceeded) }}
+	w.mu.Lock()
+	end.at = w.now + max(1, c.clock.real(d))
+	w.agenda.set(end)
+	w.mu.Unlock()
+	return ctx, func() {
+		w.mu.Lock()
+		w.agenda.drop(end)
+		c.unhold(end)
+		w.mu.Unlock()
+		cancel(nil)
+	}
+}
+
+// isHalted reports whether nothing moves in the process.
+func (c *client) isHalted() bool { return c != nil && !c.gone && c.paused+c.suspended > 0 }
+
+// halt stops the process, and with suspend its monotonic clock. world.mu is held.
+func (c *client) halt(suspend bool) {
+	w := c.world
+	if c.paused+c.suspended == 0 {
+		c.since = w.now
+	}
+	if !suspend {
+		c.paused++
+		return
+	}
+	if c.suspended == 0 {
+		c.rests = w.now
+		c.clock.SetRate(1e-9)
+	}
+	c.suspended++
+}
+
+// resume ends one halt. What has come meanwhile is dealt with in any order.
+func (c *client) resume(suspend bool) {
+	w := c.world
+	if suspend {
+		if c.suspended--; c.suspended == 0 {
+			slept := w.now - c.rests
+			c.clock.SetRate(c.clock.rate)
+			c.clock.Suspend(time.Duration(float64(slept) * c.clock.rate))
+			for _, e := range slices.Clone(w.agenda) {
+				if e.timer && e.whose == c {
+					e.at += slept
+					w.agenda.set(e)
+				}
+			}
+			for _, e := range c.held {
+				if e.timer {
+					e.at += slept
+				}
+			}
+		}
+	} else {
+		c.paused--
+	}
+	if c.paused+c.suspended > 0 {
+		return
+	}
+	c.away += w.now - c.since
+	c.resumed = w.now
+	d := w.dice.on(forResume, uint64(c.id), uint64(w.now))
+	held := c.held
+	c.held = nil
+	for i := range held {
+		j := i + d.below(len(held)-i)
+		held[i], held[j] = held[j], held[i]
+		held[i].at = max(held[i].at, w.now+time.Duration(i*200+1+d.below(199)))
+		w.agenda.set(held[i])
+	}
+}
+
+// unhold takes back an event that waits for the process to go on.
+func (c *client) unhold(e *event) {
+	c.held = slices.DeleteFunc(c.held, func(o *event) bool { return o == e })
+}
+
+// crash ends the process: its connections end, and nothing is released. What is
+// left of it here is closed unseen. world.mu is held.
+func (c *client) crash() {
+	w := c.world
+	for _, l := range c.links {
+		for _, s := range l.node.sockets {
+			if s.link == l {
+				l.send(&request{conn: s, kind: asksEnd})
+			}
+		}
+	}
+	c.gone = true
+	w.judge.crashed(c)
+	for _, l := range c.links {
+		if l.last != nil {
+			l.last.fail(errHungUp)
+		}
+	}
+	for _, e := range c.held {
+		e.at = max(e.at, w.now+1)
+		w.agenda.set(e)
+	}
+	c.held = nil
+	w.agenda.drop(&c.rest)
+	c.wake()
+	w.workers++
+	go func() {
+		c.close(0)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.workers--
+	}()
+}
+
+// replace starts another process in the place of one that has crashed, unless all
+// is over.
+func (c *client) replace() {
+	w := c.world
+	if w.calm {
+		return
+	}
+	next := newClient(w, c.place, c.id/maxClients+1)
+	w.clients[c.place] = next
+	w.workers++
+	go func() {
+		next.start()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.workers--
+	}()
+}
+
+// turn sets the clock's rate, and with it the moment at which what was promised by
+// it is over.
+func (c *client) turn(rate float64) {
+	c.world.judge.turned(c, rate)
+	c.clock.rate = rate
+	if c.suspended == 0 {
+		c.clock.SetRate(rate)
+	}
+}
+
+// close closes the Locker, and waits for that as long as it is told, by the
+// process's clock.
+func (c *client) close(d time.Duration) error {
+	ctx, cancel := c.within(d)
+	defer cancel()
+	return c.locker.Close(ctx)
+}
+
+// hooks tell the judge what the library tells its user.
+func (c *client) hooks() *redlock.Trace {
+	w := c.world
+	seen := func(f func()) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if !c.gone {
+			f()
+		}
+	}
+	return &redlock.Trace{
+		Lost:     func(e redlock.LostEvent) { seen(func() { w.judge.lost(c, e) }) },
+		Extended: func(e redlock.ExtendEvent) { seen(func() { w.judge.extended(c, e) }) },
+	}
+}

@@ -1,0 +1,183 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/quorumlock/quorumlock/clock"
+	"github.com/quorumlock/quorumlock/redlock"
+)
+
+// conn is one connection: its client's end, its node's end, and what is between.
+type conn struct {
+	link  *link
+	limit time.Duration
+	hello request
+
+	// The client's end.
+	ended    error      // nothing more can be sent
+	asking   *request   // the call that is under way
+	result   chan error // how it ended
+	overdue  event      // its time is up
+	gathered chan struct{}
+
+	// Between.
+	transit []*request // on their way to the node, in the order of sending
+
+	// The node's end.
+	peer   redlock.Peer
+	run    int
+	open   bool
+	unread []*request
+}
+
+// request is what a client sends on a connection.
+type request struct {
+	conn *conn
+	kind asks
+	ops  []redlock.Op
+	into []*redlock.Op // whose replies the client waits for
+	id   int64         // for asksKill
+	err  error
+	last bool // the connection ends with the answer
+	here bool // it has arrived
+}
+
+type asks uint8
+
+const (
+	asksHello asks = iota
+	asksFlight
+	asksKill
+	asksEnd // the client has closed the connection
+)
+
+// Peer implements redlock.Conn.
+func (c *conn) Peer() redlock.Peer { return c.peer }
+
+// Gather implements redlock.Conn: it returns when nothing else moves in the world.
+func (c *conn) Gather() {
+	w := c.link.client.world
+	w.mu.Lock()
+	w.parked = append(w.parked, c)
+	w.mu.Unlock()
+	<-c.gathered
+}
+
+// Send implements redlock.Conn.
+func (c *conn) Send(_ context.Context, flight []*redlock.Op) error {
+	r := &request{conn: c, kind: asksFlight, into: flight, ops: make([]redlock.Op, 0, len(flight))}
+	for _, op := range flight {
+		r.ops = append(r.ops, *op)
+	}
+	return c.call(r)
+}
+
+// Kill implements redlock.Conn.
+func (c *conn) Kill(_ context.Context, id int64) error {
+	r := &request{conn: c, kind: asksKill, id: id}
+	if err := c.call(r); err != nil {
+		return err
+	}
+	return r.err
+}
+
+// Facts implements redlock.Conn. No client here asks.
+func (c *conn) Facts(context.Context, string, clock.Clock) (*redlock.Facts, error) {
+	return nil, errors.ErrUnsupported
+}
+
+// Close implements redlock.Conn.
+func (c *conn) Close() error {
+	w := c.link.client.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c.close()
+	return nil
+}
+
+func (c *conn) close() {
+	if c.ended != errHungUp && !c.link.client.gone {
+		c.link.send(&request{conn: c, kind: asksEnd})
+	}
+	c.fail(errHungUp)
+}
+
+// call sends a request and waits for its answer.
+func (c *conn) call(r *request) error {
+	if err := c.ask(r, c.limit); err != nil {
+		return err
+	}
+	return <-c.result
+}
+
+// ask sends a request, whose answer then comes as c.result.
+func (c *conn) ask(r *request, limit time.Duration) error {
+	w := c.link.client.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c.link.client.gone {
+		return errHungUp
+	}
+	if c.ended != nil {
+		return c.ended
+	}
+	c.asking = r
+	c.overdue.at = w.now + c.link.client.clock.real(limit)
+	w.agenda.set(&c.overdue)
+	c.link.send(r)
+	return nil
+}
+
+// fail ends the connection at the client's end. world.mu is held.
+func (c *conn) fail(why error) {
+	if c.ended == nil || why == errHungUp {
+		c.ended = why
+	}
+	c.finish(why)
+}
+
+// finish ends the call that is under way, if one is. world.mu is held.
+func (c *conn) finish(err error) {
+	if c.asking != nil {
+		c.asking = nil
+		c.link.client.world.agenda.drop(&c.overdue)
+		c.link.client.unhold(&c.overdue)
+		c.result <- err
+	}
+}
+
+// drain has the node read what lies in the socket.
+func (c *conn) drain() {
+	for c.open && c.link.node.stopped == 0 && len(c.unread) > 0 {
+		r := c.unread[0]
+		c.unread = c.unread[1:]
+		c.link.node.reads(r)
+	}
+}
+
+// answer sends a node's answer on its way.
+func (c *conn) answer(r *request) {
+	c.link.toClient(func() {
+		if c.asking != r {
+			return // given up
+		}
+		for i, op := range r.into {
+			for j := range r.ops { // they may be in another order
+				if o := &r.ops[j]; o.Kind == op.Kind && o.Key == op.Key && o.Token == op.Token {
+					r.into[i].Reply = o.Reply
+				}
+			}
+		}
+		var err error
+		if r.last {
+			c.ended = errReset
+			err = errReset
+		}
+		c.finish(err)
+	})
+}
+
+// reset tells the client that the connection has ended.
+func (c *conn) reset() { c.link.toClient(func() { c.fail(errReset) }) }

@@ -1,0 +1,184 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/quorumlock/quorumlock/redlock"
+)
+
+// heal ends all faults.
+func (w *world) heal() {
+	w.catchUp()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.say("all is well again")
+	w.calm = true
+	for _, over := range w.afflictions {
+		w.relieve(over)
+	}
+}
+
+// epilogue checks what holds once everything is well: nothing is left on nodes,
+// a free key can be had at once, and Close leaves nothing.
+func (w *world) epilogue() {
+	p := &w.plan
+	limit := max(min(p.MaxTTL, 5*time.Second), 2*p.nodeTimeout(p.MaxTTL))
+	w.pass(limit + 2*dialTimeout + p.MaxTTL)
+	w.leftovers("after all was released")
+	if d := w.dice.on(forPlan, 1); d.chance(0.3) {
+		w.liveness(d.chance(0.4))
+	}
+	w.close()
+	w.pass(10*time.Millisecond + p.Weather.Slowest) // what a slow link still carries
+	w.leftovers("after all was closed")
+	w.connections()
+}
+
+// liveness: everybody gets what nobody has (I7).
+func (w *world) liveness(together bool) {
+	// An idle lane finds out that its connection has ended when it asks whether the
+	// node is there.
+	const idlePing = 5 * time.Second
+	wait := idlePing + 2*dialTimeout
+	if w.restarted && !w.plan.Durable {
+		wait += max(5*time.Second, w.plan.MaxTTL*102/100+2*time.Second)
+	}
+	w.pass(wait)
+	for i, c := range w.clients {
+		if !c.gone {
+			w.alone(c, keyName(7)+string(rune('a'+i)), true)
+			w.alone(c, keyName(0), false) // a process that has crashed may have left it
+		}
+	}
+	if together {
+		w.together()
+	}
+}
+
+// call runs something of a client's library to its end.
+func (w *world) call(do func()) {
+	done := false
+	go func() {
+		do()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		done = true
+	}()
+	w.drive(func() bool { return done })
+}
+
+// alone: a key that nobody has is had in one attempt (I7).
+func (w *world) alone(c *client, name string, must bool) {
+	w.call(func() {
+		began := w.clockNow()
+		lease, err := c.locker.TryAcquire(context.Background(), name)
+		switch {
+		case err != nil && !must:
+			return
+		case err != nil:
+			c.violates("all is well, and a free key cannot be had: %v", err)
+			return
+		}
+		h := c.won(lease, name, began, 0)
+		c.releasing(h)
+		if err := lease.Release(context.Background()); err != nil {
+			c.violates("all is well, and a lease cannot be released: %v", err)
+		}
+	})
+}
+
+// together: of those who want one key at once each gets it (I7).
+func (w *world) together() {
+	left := 0
+	for _, c := range w.clients {
+		if c.gone {
+			continue
+		}
+		left++
+		go func() {
+			defer func() {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				left--
+			}()
+			ctx, cancel := c.within(20 * time.Second)
+			defer cancel()
+			name := keyName(8)
+			began := w.clockNow()
+			lease, err := c.locker.Acquire(ctx, name)
+			if err != nil {
+				c.violates("all is well, and a contended key cannot be had in 20 s: %v", err)
+				return
+			}
+			h := c.won(lease, name, began, 0)
+			c.sleep(time.Millisecond)
+			c.releasing(h)
+			lease.Release(context.Background())
+		}()
+	}
+	w.drive(func() bool { return left == 0 })
+}
+
+// close closes all Lockers.
+func (w *world) close() {
+	left := 0
+	for _, c := range w.clients {
+		if c.gone {
+			continue
+		}
+		left++
+		go func() {
+			err := c.close(20 * time.Second)
+			_, late := c.locker.TryAcquire(context.Background(), keyName(9))
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if err != nil {
+				w.violates("%s: Close: %v", c.name, err)
+			}
+			if !errors.Is(late, redlock.ErrClosed) {
+				w.violates("%s: acquire after Close: %v", c.name, late)
+			}
+			left--
+		}()
+	}
+	w.drive(func() bool { return left == 0 })
+}
+
+// leftovers: what is on the nodes is of processes that have crashed, or was given
+// back by a restore (I6). Where a clock was set back keys live longer than their
+// clients can know: a release that could not be sent is owed for a TTL only.
+func (w *world) leftovers(when string) {
+	for _, n := range w.nodes {
+		if n.restored || n.setBack {
+			continue
+		}
+		for name, k := range n.data.keys {
+			if n.wall().Milliseconds() > k.until {
+				continue
+			}
+			if o := w.owners[k.token]; o == nil || !o.gone {
+				w.violates("%s has %s with token %s %s", n.name, name, k.token, when)
+			}
+		}
+	}
+}
+
+// connections: nothing of a Locker that was closed is left (I9). That no goroutine
+// is, the bubble sees to.
+func (w *world) connections() {
+	for _, n := range w.nodes {
+		for _, s := range n.sockets {
+			if !s.link.client.gone {
+				w.violates("%s has a connection of %s after Close", n.name, s.link.client.name)
+			}
+		}
+	}
+	for _, e := range slices.Clone(w.agenda) {
+		if e.timer && e.whose != nil && !e.whose.gone {
+			w.violates("a timer of %s is set after Close", e.whose.name)
+		}
+	}
+}

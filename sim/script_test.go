@@ -1,0 +1,79 @@
+package sim
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var (
+	update = flag.Bool("sim.update", false, "write what scripts in testdata say")
+	script = flag.String("sim.script", "", "a script to run instead of those in testdata")
+)
+
+// TestScripts plays the scripts in testdata. Each file has the commands, a line
+// "---", and what becomes of them.
+func TestScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if *script != "" {
+		files = []string{*script}
+	}
+	if err != nil || len(files) == 0 {
+		t.Fatal("no scripts", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			commands, want, _ := strings.Cut(string(text), "---\n")
+			p, err := Parse(commands)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Verbose = *verbose
+			r := Run(t, p)
+			if *verbose {
+				t.Log(strings.Join(r.Log, "\n"))
+			}
+			got := strings.Join(r.Story, "\n") + "\n"
+			switch {
+			case *script != "":
+				t.Log(got)
+				for _, v := range r.Violations {
+					t.Error(v)
+				}
+			case *update:
+				if err := os.WriteFile(file, []byte(commands+"---\n"+got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			case got != want:
+				t.Errorf("it says\n%s\nand not\n%s", got, want)
+			}
+		})
+	}
+}
+
+// A plan in words is the plan.
+func TestPlanReadsItself(t *testing.T) {
+	for seed := range uint64(300) {
+		p := Draw(seed)
+		q, err := Parse(p.String())
+		if err != nil {
+			t.Fatalf("%v\n%s", err, p)
+		}
+		if p.String() != q.String() {
+			t.Fatalf("%s\nand back:\n%s", p, q)
+		}
+	}
+	for _, wrong := range []string{
+		"nodes", "nodes x", "gremlins 3", "at 3", "at 3ms", "at 3ms stop n9", "at 3ms fall n1", "at 3ms c1 eat k", "at 3ms c1 try", "ttl 3",
+	} {
+		if _, err := Parse(wrong); err == nil {
+			t.Errorf("%q is read", wrong)
+		}
+	}
+}

@@ -1,0 +1,252 @@
+package sim
+
+import (
+	"container/heap"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quorumlock/quorumlock/redlock"
+)
+
+// What draws are for. Each has its own dice.
+const (
+	forPlan uint64 = iota
+	forFaults
+	forRequest
+	forReply
+	forFlight
+	forWaking
+	forHealing
+	forResume
+	forWork
+	forBackoff
+	forStore
+	forSkew
+)
+
+// Which of two events at one nanosecond comes first.
+const (
+	rankFault uint64 = iota
+	rankArrive
+	rankDrain
+	rankReply
+	rankLimit
+	rankTimer
+	rankWorker
+	rankJudge
+)
+
+// world is one schedule under way. Everything in it runs in one bubble of
+// testing/synctest, whose time is the time of the world, and takes turns: the
+// driver takes the next event from the agenda, lets it happen, and waits until
+// nothing moves any more before it takes the next. So the order of what happens is
+// that of the agenda, and the same each time.
+type world struct {
+	plan  Plan
+	dice  dice
+	start time.Time
+
+	mu     sync.Mutex // guards all of the world while goroutines run
+	now    time.Duration
+	slept  time.Duration // how far the bubble's time has come
+	agenda agenda
+	parked []*conn // whose lanes are about to put a flight together
+	calm   bool    // no more faults
+
+	nodes   []*node
+	clients []*client // one per place; a client that has crashed is replaced
+	workers int       // that are still at work
+
+	afflictions []*func() // what ends each fault; nil once it has
+	pending     int       // faults that have not begun; a script is played to its end
+	restarted   bool      // some node was
+	owners      map[redlock.Token]*client
+
+	judge  *judge
+	trace  trace
+	counts map[string]int
+	events int
+	ops    [redlock.OpRelease + 1]int
+	says   []string
+	story  []string
+}
+
+// Result is what became of a schedule.
+type Result struct {
+	Violations []string
+	Trace      uint64 // a hash of everything that happened at nodes and to workers, in order
+	Grants     int
+	Ops        [redlock.OpRelease + 1]int // that nodes carried out, by kind
+	Events     int
+	Time       time.Duration  // of the world
+	Faults     map[string]int // that happened, by kind
+	Story      []string       // what became of a script's steps, and what went wrong
+	Log        []string       // everything in words, if Plan.Verbose
+}
+
+// Run plays a schedule. The same plan gives the same result.
+func Run(t *testing.T, p Plan) (r Result) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(p)
+		w.play()
+		w.judge.second()
+		r = w.result()
+	})
+	return r
+}
+
+func newWorld(p Plan) *world {
+	w := &world{plan: p, dice: dice(mix(p.Seed)), start: time.Now(), counts: map[string]int{}, owners: map[redlock.Token]*client{}}
+	w.judge = newJudge(w)
+	for i := range p.Nodes {
+		n := newNode(w, i)
+		n.wallThen += w.skew(uint64(i))
+		w.nodes = append(w.nodes, n)
+	}
+	for i := range p.Clients {
+		w.clients = append(w.clients, newClient(w, i, 0))
+	}
+	for _, f := range p.Faults {
+		w.planFault(f)
+	}
+	return w
+}
+
+// skew is how far off somebody's wall clock is from the beginning.
+func (w *world) skew(whose uint64) time.Duration {
+	d := w.dice.on(forSkew, whose)
+	return pick(&d, -w.plan.Skew, w.plan.Skew, d.between(-w.plan.Skew, w.plan.Skew))
+}
+
+// play runs a schedule to its end.
+func (w *world) play() {
+	for _, c := range w.clients {
+		c.start()
+	}
+	w.drive(func() bool { return w.workers == 0 && (w.plan.Script == nil || w.pending == 0) })
+	w.heal()
+	w.epilogue()
+}
+
+// drive lets events happen until done, which is asked when nothing moves.
+func (w *world) drive(done func() bool) {
+	for {
+		w.settle()
+		if done() {
+			return
+		}
+		if len(w.agenda) == 0 {
+			w.violates("stuck: nothing is left to happen, and not all is done")
+			return
+		}
+		w.happen(heap.Pop(&w.agenda).(*event))
+	}
+}
+
+// pass lets a span of time go by.
+func (w *world) pass(d time.Duration) {
+	end := w.now + d
+	w.drive(func() bool { return len(w.agenda) == 0 || w.agenda[0].at > end })
+	w.now = end
+	w.catchUp()
+}
+
+// happen lets one event happen, and those after it that move nobody.
+func (w *world) happen(e *event) {
+	if e.whose.isHalted() {
+		e.whose.held = append(e.whose.held, e)
+		return
+	}
+	w.now = e.at
+	if !e.quiet {
+		w.catchUp()
+	}
+	w.mu.Lock()
+	w.events++
+	e.do()
+	w.mu.Unlock()
+}
+
+// catchUp brings the bubble's time to that of the world.
+func (w *world) catchUp() {
+	if w.now > w.slept {
+		time.Sleep(w.now - w.slept)
+		w.slept = w.now
+	}
+}
+
+// settle returns when nothing moves. Lanes that are about to put a flight together
+// wait until then, and do it at once: they do not interact.
+func (w *world) settle() {
+	for {
+		synctest.Wait()
+		w.trace.flush()
+		if !w.gather() {
+			return
+		}
+	}
+}
+
+// gather lets the lanes go on that are about to put a flight together, and reports
+// whether there were any.
+func (w *world) gather() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	still := w.parked[:0]
+	some := false
+	for _, c := range w.parked {
+		if c.link.client.isHalted() {
+			still = append(still, c)
+			continue
+		}
+		some = true
+		c.gathered <- struct{}{}
+	}
+	w.parked = still
+	return some
+}
+
+// at plans something.
+func (w *world) at(at time.Duration, rank uint64, quiet bool, do func()) {
+	w.agenda.set(&event{at: at, rank: rank, quiet: quiet, do: do})
+}
+
+// after is at, from now.
+func (w *world) after(d time.Duration, rank uint64, quiet bool, do func()) {
+	w.at(w.now+d, rank, quiet, do)
+}
+
+// count notes that a fault has happened.
+func (w *world) count(kind string) { w.counts[kind]++ }
+
+// say adds to the log.
+func (w *world) say(format string, args ...any) {
+	if w.plan.Verbose {
+		w.says = append(w.says, fmt.Sprintf("%v ", w.now)+fmt.Sprintf(format, args...))
+	}
+}
+
+// tell adds to the story of a script.
+func (w *world) tell(format string, args ...any) {
+	if w.plan.Script != nil {
+		w.story = append(w.story, fmt.Sprintf("%v ", w.now.Round(time.Millisecond))+fmt.Sprintf(format, args...))
+	}
+	w.say(format, args...)
+}
+
+// violates notes that something has happened that must not.
+func (w *world) violates(format string, args ...any) {
+	v := fmt.Sprintf(format, args...)
+	w.judge.violations = append(w.judge.violations, fmt.Sprintf("at %v: %s", w.now, v))
+	w.tell("VIOLATION %s", v)
+}
+
+func (w *world) result() Result {
+	return Result{
+		Violations: w.judge.violations, Trace: w.trace.sum, Grants: len(w.judge.holds), Events: w.events, Ops: w.ops,
+		Time: w.now, Faults: w.counts, Story: w.story, Log: w.says,
+	}
+}
