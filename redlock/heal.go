@@ -12,8 +12,10 @@ import (
 // was acquired. Otherwise restarts that no lease notices one by one would add up
 // to its loss.
 //
-// They did not count in that round, and do in the next like any other, which is
-// sound because a quorum of others has held the key all the while.
+// They did not count in that round, and do in later ones like any other, so that a
+// lease may come to rest on other nodes than it began with. That a quorum has held
+// the key all the while does not make this sound: a node that has forgotten whom it
+// granted the key must be out of quarantine before it counts.
 func (l *Lease) heal(extended *round, ttl time.Duration) {
 	extended.each(func(i int, reply Reply) {
 		if reply.Vote == quorum.Denied && reply.Holder == "" {

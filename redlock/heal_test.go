@@ -124,15 +124,15 @@ func TestExtendHeals(t *testing.T) {
 							t.Fatal(err)
 						}
 						synctest.Wait()
-					}
-					if mem[0].holder("k") != lease.Token() {
-						t.Fatal("it has no key")
-					}
-					mem[0].set(func(n *memNode) {
-						if left := time.Until(n.keys["k"].until); left != 20*time.Second {
-							t.Errorf("it has it for %v", left)
+						if mem[0].holder("k") != lease.Token() {
+							t.Fatal("it has no key")
 						}
-					})
+						mem[0].set(func(n *memNode) {
+							if left := time.Until(n.keys["k"].until); left != 20*time.Second {
+								t.Errorf("it has it for %v", left)
+							}
+						})
+					}
 					if n := acquires(mem[0], "k") - before; n != 1 {
 						t.Errorf("healed %d times", n)
 					}

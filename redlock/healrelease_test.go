@@ -207,3 +207,35 @@ func TestHealingThatAStoppedNodeMayCarryOutIsReleased(t *testing.T) {
 		})
 	}
 }
+
+// A lost lease that nobody releases is undone where it was healed too, also where
+// its acquire was never sent.
+func TestALostLeaseIsUndoneWhereItWasHealed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem, nodes := memNodes(3)
+		away(mem[0])
+		c := clock.NewSkewed(1)
+		l := newLocker(t, nodes, Config{TTL: 30 * time.Second, DurableNodes: true, Clock: c})
+		lease := acquire(t, l, "k")
+		synctest.Wait() // it could still be sent
+		mem[0].set(func(n *memNode) { n.refuse = nil })
+		time.Sleep(time.Second)
+		if err := lease.Extend(t.Context(), 30*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if mem[0].holder("k") != lease.Token() {
+			t.Fatal("n1 was not healed")
+		}
+		c.Step(time.Hour)
+		if lease.Remaining() > 0 {
+			t.Fatal("it is not lost")
+		}
+		time.Sleep(time.Minute)
+		for _, n := range mem {
+			if n.carried(OpRelease) == 0 {
+				t.Errorf("%s was sent no release", n)
+			}
+		}
+	})
+}
