@@ -105,6 +105,7 @@ type fenceSoak struct {
 const (
 	fenceSoakMaxTTL = 2 * time.Second
 	fenceSoakSkew   = 1400 * time.Millisecond
+	fenceSoakLate   = 3 * time.Millisecond
 )
 
 func newFenceSoak(t *testing.T, seed uint64) *fenceSoak {
@@ -116,7 +117,7 @@ func newFenceSoak(t *testing.T, seed uint64) *fenceSoak {
 		return time.Duration(draw.Int64N(int64(2*fenceSoakSkew))) - fenceSoakSkew
 	}
 	for _, n := range s.mem {
-		n.lag = 200 * time.Microsecond
+		n.late = fenceSoakLate // so that there is something under way to be lost
 		n.step = skew()
 	}
 	for range 3 {
@@ -147,7 +148,7 @@ func (s *fenceSoak) run() {
 	wg.Go(func() {
 		draw := rand.New(rand.NewPCG(s.seed, 6))
 		for time.Now().Before(end) {
-			time.Sleep(time.Duration(draw.IntN(300)) * time.Millisecond)
+			time.Sleep(time.Duration(draw.IntN(120)) * time.Millisecond)
 			s.fault(draw)
 		}
 	})
@@ -222,14 +223,14 @@ func (s *fenceSoak) fault(draw *rand.Rand) {
 		n.cut()
 	case 2, 3:
 		lag := time.Duration(draw.IntN(60)) * time.Millisecond
-		for_(func(n *memNode) { n.lag = lag }, func(n *memNode) { n.lag = 200 * time.Microsecond })
+		for_(func(n *memNode) { n.lag = lag }, func(n *memNode) { n.lag = 0 })
 	case 4:
 		late := time.Duration(draw.IntN(60)) * time.Millisecond
-		for_(func(n *memNode) { n.late = late }, func(n *memNode) { n.late = 0 })
+		for_(func(n *memNode) { n.late = late }, func(n *memNode) { n.late = fenceSoakLate })
 	case 5:
 		n.set(func(n *memNode) { n.mute = 1 })
 	case 6:
-		switch draw.IntN(16) {
+		switch draw.IntN(40) {
 		case 0:
 			n.restart(false)
 		case 1:
