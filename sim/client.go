@@ -141,6 +141,13 @@ func (c *client) within(d time.Duration) (context.Context, func()) {
 // isHalted reports whether nothing moves in the process.
 func (c *client) isHalted() bool { return c != nil && !c.gone && c.paused+c.suspended > 0 }
 
+// wasHalted reports whether the process is halted, or was a moment ago. After a
+// suspend, or a step of the clock, a loss is told a tick late at most, and whoever
+// asks before is told by the clock.
+func (c *client) wasHalted() bool {
+	return c.isHalted() || c.resumed != 0 && c.world.now-c.resumed < 110*time.Millisecond
+}
+
 // halt stops the process, and with suspend its monotonic clock. world.mu is held.
 func (c *client) halt(suspend bool) {
 	w := c.world

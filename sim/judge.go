@@ -108,10 +108,7 @@ func (j *judge) alone(r *record, h *hold) {
 			continue
 		}
 		still = append(still, o)
-		c := o.client
-		// After a suspend, or a step of the clock, the loss is told a tick late at
-		// most, and whoever asks before is told by the clock.
-		if !c.isHalted() && (c.resumed == 0 || w.now-c.resumed > 110*time.Millisecond) {
+		if c := o.client; !c.wasHalted() {
 			w.violates("%s holds %s, and %s's context has not ended", h.client.name, h.name, c.name)
 		}
 	}
@@ -151,8 +148,16 @@ func (j *judge) watch(h *hold) {
 	j.world.at(until-1, h.client.rank(rankJudge), true, func() {
 		if h.until == until {
 			j.stillOn(h)
+			j.told(h)
 		}
 	})
+}
+
+// told: the context of a lease ends before its validity does, while the process runs.
+func (j *judge) told(h *hold) {
+	if h.released == 0 && h.lost == 0 && !h.crashed && !h.client.wasHalted() {
+		j.world.violates("%s's lease on %s is over, and its context has not ended", h.client.name, h.name)
+	}
 }
 
 func (j *judge) stillOn(h *hold) {
@@ -207,6 +212,15 @@ func (j *judge) releasing(h *hold) {
 	if h.released == 0 {
 		j.stillOn(h)
 		h.released = max(j.world.now, 1)
+	}
+}
+
+// closing notes that a Locker is closed, which releases what it holds.
+func (j *judge) closing(c *client) {
+	for _, h := range j.holds {
+		if h.client == c {
+			j.releasing(h)
+		}
 	}
 }
 

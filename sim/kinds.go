@@ -73,7 +73,7 @@ func restart(breaks assumption, silent bool, lose func(n *node, f Fault)) kind {
 	return kind{
 		target: aNode, breaks: breaks,
 		draw: func(d *dice, p *Plan, f *Fault) {
-			f.For = d.about(time.Microsecond, p.TTL*3/2)
+			f.For = d.about(time.Microsecond, p.beat()*3/2)
 			if lose != nil {
 				f.Size = d.between(0, 2*time.Second)
 			}
@@ -183,7 +183,7 @@ func within(d *dice, p *Plan, f *Fault) {
 
 func beyond(d *dice, p *Plan, f *Fault) {
 	f.Rate = pick(d, -0.5, 0.5, d.share()-0.3)
-	f.For = d.about(p.TTL/10, p.Length)
+	f.For = d.about(p.beat()/10, p.Length)
 }
 
 // step is one of a wall clock, which may be off already.
@@ -192,7 +192,7 @@ func step(d *dice, p *Plan, f *Fault) {
 }
 
 func onSome(d *dice, p *Plan, f *Fault) {
-	f.For = d.about(time.Millisecond, 3*p.TTL)
+	f.For = d.about(time.Millisecond, 3*p.beat())
 	if d.chance(0.2) {
 		f.Client = -1
 	}

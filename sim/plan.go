@@ -45,6 +45,15 @@ type Weather struct {
 	Twice   float64       // how often a flight is carried out twice
 }
 
+// beat is what things take: a TTL, but not a long one. With that, what is left on a
+// node stays there to be found.
+func (p *Plan) beat() time.Duration {
+	if p.TTL > 3*time.Second {
+		return 700 * time.Millisecond
+	}
+	return p.TTL
+}
+
 // exclusive: no two may hold a key at once.
 func (p *Plan) exclusive() bool { return p.Timely && p.Keeping }
 
@@ -102,7 +111,7 @@ func Draw(seed uint64) Plan {
 		Keeping: d.chance(0.93),
 		Fenced:  d.chance(0.8),
 		Durable: d.chance(0.35),
-		TTL:     pick(&d, 211*time.Millisecond, 211*time.Millisecond, 503*time.Millisecond, 1003700*time.Microsecond, 2503*time.Millisecond),
+		TTL:     pick(&d, 211*time.Millisecond, 211*time.Millisecond, 503*time.Millisecond, 1003700*time.Microsecond, 2503*time.Millisecond, 20007*time.Millisecond),
 		Acts:    1 + d.below(4),
 		Think:   d.about(100*time.Microsecond, 300*time.Millisecond),
 	}
@@ -117,7 +126,7 @@ func Draw(seed uint64) Plan {
 	}
 	p.Skew = pick(&d, 0, p.clockError()/2, d.about(time.Microsecond, p.clockError()/2))
 	p.Long = pick(&d, 0.03, 0.2, 0.7)
-	p.Length = d.about(p.TTL, 9*time.Second)
+	p.Length = d.about(p.beat(), 9*time.Second)
 	p.Weather = drawWeather(&d, p.nodeTimeout(p.TTL))
 	p.Faults = drawFaults(&p)
 	return p

@@ -19,7 +19,7 @@ func (j *judge) visit(h *hold) {
 	visits := 2 + d.below(2)
 	var next func()
 	plan := func() {
-		lag := d.about(20*time.Microsecond, w.plan.TTL*3/2)
+		lag := d.about(20*time.Microsecond, w.plan.beat()*3/2)
 		w.at(w.now+lag, h.client.rank(rankJudge), true, next)
 	}
 	next = func() {

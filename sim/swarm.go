@@ -30,7 +30,7 @@ func drawFaults(p *Plan) []Fault {
 		return nil
 	}
 	// Faults come while something is going on.
-	end := min(p.Length, time.Duration(p.Acts)*(p.Think+p.TTL/4+time.Duration(p.Long*float64(p.TTL)*2)))
+	end := min(p.Length, time.Duration(p.Acts)*(p.Think+p.beat()/4+time.Duration(p.Long*float64(p.beat())*2)))
 	var faults []Fault
 	stepped := map[[2]int]bool{} // a clock is stepped once, so that it is not too far off
 	for range pick(&d, 0, 1, 2, 3, 4, 6, 8, 12) {
@@ -49,7 +49,7 @@ func drawFaults(p *Plan) []Fault {
 		if k.draw != nil {
 			k.draw(&d, p, &f)
 		} else {
-			f.For = d.about(time.Millisecond, 3*p.TTL)
+			f.For = d.about(time.Millisecond, 3*p.beat())
 		}
 		if k.target != aLink && f.For == 0 {
 			if who := [2]int{f.Node, f.Client}; stepped[who] {

@@ -51,7 +51,7 @@ func (c *client) act(d *dice) {
 		}
 		locker, timeout = view, p.nodeTimeout(ttl)
 	}
-	patience := d.about(500*time.Microsecond, p.TTL*3/2)
+	patience := d.about(500*time.Microsecond, p.beat()*3/2)
 	if d.chance(0.5) { // most calls are not cut short
 		patience += 2 * timeout
 	}
@@ -116,14 +116,14 @@ func (c *client) keep(d *dice, name string, timeout, limit time.Duration, get fu
 // hold has a lease for a while, and extends it now and then.
 func (c *client) hold(d *dice, h *hold) {
 	p := &c.world.plan
-	span := d.about(50*time.Microsecond, p.TTL/4)
+	span := d.about(50*time.Microsecond, p.beat()/4)
 	switch {
 	case d.chance(0.15) && !h.long:
-		span = d.between(0, p.TTL)
+		span = d.between(0, p.beat())
 	case d.chance(0.1):
-		span = p.TTL + d.between(0, p.TTL/10)
+		span = p.beat() + d.between(0, p.beat()/10)
 	case h.long:
-		span = d.between(p.TTL/2, 4*p.TTL)
+		span = d.between(p.beat()/2, 4*p.beat())
 	}
 	for n := d.below(3); n >= 0; n-- {
 		c.sleepUnlessLost(d.between(0, 2*span/time.Duration(n+1)), h)
