@@ -100,11 +100,11 @@ type fenceSoak struct {
 	grants      map[string][]grant
 }
 
-// A node that has forgotten everything counts again 4 s later. That must be more
+// A node that has forgotten everything counts again 5 s later. That must be more
 // than twice what a clock may be wrong, and a second: the safety argument's bound.
 const (
 	fenceSoakMaxTTL = 2 * time.Second
-	fenceSoakSkew   = 1400 * time.Millisecond
+	fenceSoakSkew   = 1900 * time.Millisecond
 	fenceSoakLate   = 3 * time.Millisecond
 )
 
