@@ -40,9 +40,9 @@ const (
 )
 
 // world is one schedule under way. Everything in it runs in one bubble of
-// testing/synctest, whose time is the time of the world, and takes turns: the
-// driver takes the next event from the agenda, lets it happen, and waits until
-// nothing moves any more before it takes the next. So the order of what happens is
+// testing/synctest and takes turns: the driver takes the next event from the
+// agenda, lets it happen, and waits until nothing moves any more before it takes
+// the next. Its time is the agenda's; that of the bubble stands still. So the order of what happens is
 // that of the agenda, and the same each time.
 type world struct {
 	plan  Plan
@@ -51,7 +51,6 @@ type world struct {
 
 	mu     sync.Mutex // guards all of the world while goroutines run
 	now    time.Duration
-	slept  time.Duration // how far the bubble's time has come
 	agenda agenda
 	parked []*conn // whose lanes are about to put a flight together
 	calm   bool    // no more faults
@@ -135,14 +134,18 @@ func (w *world) play() {
 func (w *world) drive(done func() bool) {
 	for {
 		w.settle()
-		if done() {
-			return
+		for moved := false; !moved; {
+			if done() {
+				return
+			}
+			if len(w.agenda) == 0 {
+				w.violates("stuck: nothing is left to happen, and not all is done")
+				return
+			}
+			e := heap.Pop(&w.agenda).(*event)
+			w.happen(e)
+			moved = !e.quiet
 		}
-		if len(w.agenda) == 0 {
-			w.violates("stuck: nothing is left to happen, and not all is done")
-			return
-		}
-		w.happen(heap.Pop(&w.agenda).(*event))
 	}
 }
 
@@ -151,31 +154,19 @@ func (w *world) pass(d time.Duration) {
 	end := w.now + d
 	w.drive(func() bool { return len(w.agenda) == 0 || w.agenda[0].at > end })
 	w.now = end
-	w.catchUp()
 }
 
-// happen lets one event happen, and those after it that move nobody.
+// happen lets one event happen.
 func (w *world) happen(e *event) {
 	if e.whose.isHalted() {
 		e.whose.held = append(e.whose.held, e)
 		return
 	}
 	w.now = e.at
-	if !e.quiet {
-		w.catchUp()
-	}
 	w.mu.Lock()
 	w.events++
 	e.do()
 	w.mu.Unlock()
-}
-
-// catchUp brings the bubble's time to that of the world.
-func (w *world) catchUp() {
-	if w.now > w.slept {
-		time.Sleep(w.now - w.slept)
-		w.slept = w.now
-	}
 }
 
 // settle returns when nothing moves. Lanes that are about to put a flight together
