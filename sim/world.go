@@ -88,6 +88,11 @@ type Result struct {
 
 // Run plays a schedule. The same plan gives the same result.
 func Run(t *testing.T, p Plan) (r Result) {
+	defer func() { // a bubble panics when goroutines are left in it (I9)
+		if left := recover(); left != nil {
+			r.Violations = append(r.Violations, fmt.Sprint(left))
+		}
+	}()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(p)
 		w.play()
