@@ -59,9 +59,10 @@ type world struct {
 	clients []*client // one per place; a client that has crashed is replaced
 	workers int       // that are still at work
 
-	afflictions []*func() // what ends each fault; nil once it has
-	pending     int       // faults that have not begun; a script is played to its end
-	restarted   bool      // some node was
+	afflictions []*func()     // what ends each fault; nil once it has
+	over        time.Duration // when the last of those that have begun is over
+	pending     int           // faults that have not begun; a script is played to its end
+	restarted   bool          // some node was
 	owners      map[redlock.Token]*client
 
 	judge  *judge
@@ -131,6 +132,10 @@ func (w *world) play() {
 		c.start()
 	}
 	w.drive(func() bool { return w.workers == 0 && (w.plan.Script == nil || w.pending == 0) })
+	if d := w.dice.on(forPlan, 2); d.chance(0.5) { // what goes wrong goes on for its time
+		w.pass(max(0, w.over-w.now))
+		w.drive(func() bool { return w.workers == 0 })
+	}
 	w.heal()
 	w.epilogue()
 }
