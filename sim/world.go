@@ -69,10 +69,14 @@ type world struct {
 	trace  trace
 	counts map[string]int
 	events int
+	hung   bool // it does not come to its end
 	ops    [redlock.OpRelease + 1]int
 	says   []string
 	story  []string
 }
+
+// mostEvents is far more than any schedule has that ends.
+const mostEvents = 100_000
 
 // Result is what became of a schedule.
 type Result struct {
@@ -148,8 +152,12 @@ func (w *world) drive(done func() bool) {
 			if done() {
 				return
 			}
-			if len(w.agenda) == 0 {
-				w.violates("stuck: nothing is left to happen, and not all is done")
+			if w.hung {
+				return
+			}
+			if len(w.agenda) == 0 || w.events > mostEvents {
+				w.hung = true
+				w.violates("it does not end: %d events, and %d to come", w.events, len(w.agenda))
 				return
 			}
 			e := heap.Pop(&w.agenda).(*event)
