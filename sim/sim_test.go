@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	seeds   = flag.Int("sim.seeds", 4000/slower, "how many seeds the swarm runs")
+	seeds   = flag.Int("sim.seeds", 3000/slower, "how many seeds the swarm runs")
 	start   = flag.Uint64("sim.start", 1, "its first seed")
 	shorter = flag.Bool("sim.short", true, "look for what of a failing schedule is enough")
 	verbose = flag.Bool("sim.log", false, "print all that happens in a schedule that fails")

@@ -59,19 +59,24 @@ type world struct {
 	clients []*client // one per place; a client that has crashed is replaced
 	workers int       // that are still at work
 
-	afflictions []*func() // what ends each fault; nil once it has
-	pending     int       // faults that have not begun; a script is played to its end
-	restarted   bool      // some node was
+	afflictions []*func()     // what ends each fault; nil once it has
+	over        time.Duration // when the last of those that have begun is over
+	pending     int           // faults that have not begun; a script is played to its end
+	restarted   bool          // some node was
 	owners      map[redlock.Token]*client
 
 	judge  *judge
 	trace  trace
 	counts map[string]int
 	events int
+	hung   bool // it does not come to its end
 	ops    [redlock.OpRelease + 1]int
 	says   []string
 	story  []string
 }
+
+// mostEvents is far more than any schedule has that ends.
+const mostEvents = 100_000
 
 // Result is what became of a schedule.
 type Result struct {
@@ -131,6 +136,10 @@ func (w *world) play() {
 		c.start()
 	}
 	w.drive(func() bool { return w.workers == 0 && (w.plan.Script == nil || w.pending == 0) })
+	if d := w.dice.on(forPlan, 2); d.chance(0.5) { // what goes wrong goes on for its time
+		w.pass(max(0, w.over-w.now))
+		w.drive(func() bool { return w.workers == 0 })
+	}
 	w.heal()
 	w.epilogue()
 }
@@ -143,8 +152,12 @@ func (w *world) drive(done func() bool) {
 			if done() {
 				return
 			}
-			if len(w.agenda) == 0 {
-				w.violates("stuck: nothing is left to happen, and not all is done")
+			if w.hung {
+				return
+			}
+			if len(w.agenda) == 0 || w.events > mostEvents {
+				w.hung = true
+				w.violates("it does not end: %d events, and %d to come", w.events, len(w.agenda))
 				return
 			}
 			e := heap.Pop(&w.agenda).(*event)
