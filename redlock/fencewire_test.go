@@ -256,6 +256,11 @@ func TestFencedCommandsAreAsDocumented(t *testing.T) {
 			if n := asked(s, "set"); n != 0 {
 				t.Errorf("node %d was sent %d SETs", i+1, n)
 			}
+			for _, e := range s.Log("evalsha") { // or it would be carried out behind what follows it
+				if e.Args[0] == scripts[OpAcquire].sum && e.Err != "" {
+					t.Errorf("the first acquire was sent to node %d without its script: %s", i+1, e.Err)
+				}
+			}
 		}
 	})
 }
