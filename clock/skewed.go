@@ -8,13 +8,15 @@ import (
 )
 
 // Skewed is a Clock that is wrong in a known way, for tests and simulations.
-// It follows package time, so inside a testing/synctest bubble it is as virtual
+// It follows package time unless told otherwise, so inside a testing/synctest bubble it is as virtual
 // as the bubble; it can run fast or slow, its wall clock can be stepped, and it
 // can be suspended. Its methods may be called concurrently.
 type Skewed struct {
+	now func() time.Time // the time it follows
+
 	mu        sync.Mutex // guards what follows
 	rate      float64
-	turned    time.Time     // when rate took effect, in package time
+	turned    time.Time     // when rate took effect, in the time it follows
 	elapsed   time.Duration // what the monotonic clock had counted by then
 	wall      time.Duration // all steps of the wall clock
 	suspended time.Duration // all suspended time
@@ -28,7 +30,14 @@ var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 // time: 1 is right, 1.01 is one percent fast. It panics when rate is not
 // positive.
 func NewSkewed(rate float64) *Skewed {
-	c := &Skewed{turned: time.Now()}
+	return NewSkewedOn(time.Now, rate)
+}
+
+// NewSkewedOn is NewSkewed for a simulation that has a time of its own, which now
+// tells and which never goes back. The clock's readings follow that; its timers
+// are package time's.
+func NewSkewedOn(now func() time.Time, rate float64) *Skewed {
+	c := &Skewed{now: now, turned: now()}
 	c.setRate(rate)
 	return c
 }
@@ -38,7 +47,7 @@ func NewSkewed(rate float64) *Skewed {
 func (c *Skewed) SetRate(rate float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := time.Now()
+	now := c.now()
 	c.elapsed += c.at(now.Sub(c.turned))
 	c.turned = now
 	c.setRate(rate)
@@ -71,7 +80,7 @@ func (c *Skewed) Suspend(d time.Duration) {
 func (c *Skewed) Now() Instant {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	elapsed := c.elapsed + c.at(time.Since(c.turned))
+	elapsed := c.elapsed + c.at(c.now().Sub(c.turned))
 	return Instant{at: epoch.Add(elapsed), boot: elapsed + c.suspended, slip: c.wall}
 }
 

@@ -87,6 +87,9 @@
 //     with a snapshot of the machine that is put back, are not noticed.
 //   - A restart shows in the connection that it ends. A proxy that keeps its
 //     connections to clients while it changes those to servers hides it.
+//   - That a node was another's replica for a while shows in what it then refuses
+//     to write, on the next connection, or within 5 s on one that is idle. What it
+//     grants before that counts.
 //   - A Locker that was there before a node's restart times the quarantine by its
 //     own clock. One that has just started knows only how long the node says it
 //     has been up, by the node's wall clock: if that is stepped forward after the

@@ -193,14 +193,14 @@ func (c *client) resume(suspend bool) {
 	}
 	c.away += w.now - c.since
 	c.resumed = w.now
-	d := w.dice.on(forResume, uint64(c.id), uint64(w.now))
+	// What was due at one moment comes at one moment, since timers that were set
+	// together cannot be told apart.
 	held := c.held
 	c.held = nil
-	for i := range held {
-		j := i + d.below(len(held)-i)
-		held[i], held[j] = held[j], held[i]
-		held[i].at = max(held[i].at, w.now+time.Duration(i*200+1+d.below(199)))
-		w.agenda.set(held[i])
+	for _, e := range held {
+		d := w.dice.on(forResume, uint64(c.id), uint64(w.now), uint64(e.at))
+		e.at = max(e.at, w.now+d.between(time.Nanosecond, 20*time.Microsecond))
+		w.agenda.set(e)
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/quorumlock/quorumlock/clock"
 )
 
-// processClock is the clock of one client's process. It reads a skewed one; its
-// timers are events of the world, so they fire one at a time, not while the
+// processClock is the clock of one client's process. It is a skewed one that follows
+// the time of the world, which stands still while goroutines run; its timers are events of the world, so they fire one at a time, not while the
 // process is paused, and stand still while its machine is suspended.
 type processClock struct {
 	*clock.Skewed
@@ -17,7 +17,8 @@ type processClock struct {
 }
 
 func newProcessClock(c *client) *processClock {
-	return &processClock{clock.NewSkewed(1), c, 1}
+	w := c.world
+	return &processClock{clock.NewSkewedOn(func() time.Time { return w.start.Add(w.now) }, 1), c, 1}
 }
 
 // real is how long the clock takes to count d, rounded up as in a Skewed one.

@@ -120,10 +120,17 @@ func (c *conn) ask(r *request, limit time.Duration) error {
 	if c.link.client.gone {
 		return errHungUp
 	}
-	if c.ended != nil {
-		return c.ended
-	}
 	c.asking = r
+	if c.ended != nil {
+		// That takes a moment too: other lanes may be loading flights in this one, and
+		// what comes of the failure must not interfere with them.
+		d := w.dice.on(forReply, uint64(c.link.client.id), uint64(c.link.node.id), c.link.flights)
+		w.agenda.set(&event{
+			at: w.now + d.between(time.Microsecond, 20*time.Microsecond), rank: c.link.rank(rankReply), whose: c.link.client,
+			do: func() { c.finish(c.ended) },
+		})
+		return nil
+	}
 	c.overdue.at = w.now + c.link.client.clock.real(limit)
 	w.agenda.set(&c.overdue)
 	c.link.send(r)

@@ -11,7 +11,6 @@ import (
 
 // heal ends all faults.
 func (w *world) heal() {
-	w.catchUp()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.say("all is well again")
@@ -25,8 +24,7 @@ func (w *world) heal() {
 // a free key can be had at once, and Close leaves nothing.
 func (w *world) epilogue() {
 	p := &w.plan
-	limit := max(min(p.MaxTTL, 5*time.Second), 2*p.nodeTimeout(p.MaxTTL))
-	wait := limit + 2*dialTimeout + 300*time.Millisecond
+	wait := p.limit() + 2*dialTimeout + 300*time.Millisecond
 	if w.counts["nokill"] > 0 { // then releases are repeated until nothing old can come any more
 		wait += p.MaxTTL
 	}
@@ -94,62 +92,58 @@ func (w *world) alone(c *client, name string, must bool) {
 	})
 }
 
-// together: of those who want one key at once each gets it (I7).
-func (w *world) together() {
-	left := 0
+// all runs something for every client at once, to its end.
+func (w *world) all(do func(c *client)) {
+	var there []*client
 	for _, c := range w.clients {
-		if c.gone {
-			continue
+		if !c.gone {
+			there = append(there, c)
 		}
-		left++
+	}
+	left := len(there)
+	for _, c := range there {
 		go func() {
-			defer func() {
-				w.mu.Lock()
-				defer w.mu.Unlock()
-				left--
-			}()
-			ctx, cancel := c.within(20 * time.Second)
-			defer cancel()
-			name := keyName(8)
-			began := w.clockNow()
-			lease, err := c.locker.Acquire(ctx, name)
-			if err != nil {
-				c.violates("all is well, and a contended key cannot be had in 20 s: %v", err)
-				return
-			}
-			h := c.won(lease, name, began, 0)
-			c.sleep(time.Millisecond)
-			c.releasing(h)
-			lease.Release(context.Background())
+			do(c)
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			left--
 		}()
 	}
 	w.drive(func() bool { return left == 0 })
 }
 
+// together: of those who want one key at once each gets it (I7).
+func (w *world) together() {
+	w.all(func(c *client) {
+		ctx, cancel := c.within(20 * time.Second)
+		defer cancel()
+		name := keyName(8)
+		began := w.clockNow()
+		lease, err := c.locker.Acquire(ctx, name)
+		if err != nil {
+			c.violates("all is well, and a contended key cannot be had in 20 s: %v", err)
+			return
+		}
+		h := c.won(lease, name, began, 0)
+		c.sleep(time.Millisecond)
+		c.releasing(h)
+		lease.Release(context.Background())
+	})
+}
+
 // close closes all Lockers.
 func (w *world) close() {
-	left := 0
-	for _, c := range w.clients {
-		if c.gone {
-			continue
-		}
-		left++
+	w.all(func(c *client) {
+		w.mu.Lock()
 		w.judge.closing(c)
-		go func() {
-			err := c.close(20 * time.Second)
-			_, late := c.locker.TryAcquire(context.Background(), keyName(9))
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			if err != nil {
-				w.violates("%s: Close: %v", c.name, err)
-			}
-			if !errors.Is(late, redlock.ErrClosed) {
-				w.violates("%s: acquire after Close: %v", c.name, late)
-			}
-			left--
-		}()
-	}
-	w.drive(func() bool { return left == 0 })
+		w.mu.Unlock()
+		if err := c.close(20 * time.Second); err != nil {
+			c.violates("Close: %v", err)
+		}
+		if _, err := c.locker.TryAcquire(context.Background(), keyName(9)); !errors.Is(err, redlock.ErrClosed) {
+			c.violates("acquire after Close: %v", err)
+		}
+	})
 }
 
 // leftovers: what is on the nodes is of processes that have crashed, or was given

@@ -62,6 +62,7 @@ func (w *world) planFault(f Fault) {
 		}
 		w.count(f.Kind)
 		w.afflictions = append(w.afflictions, &over)
+		w.over = max(w.over, w.now+f.For)
 		w.after(f.For, rankFault, false, func() {
 			if over != nil && f.For > 0 {
 				w.tell("over: %s", f.what())

@@ -5,7 +5,7 @@ import "time"
 // kinds are all kinds of faults.
 var kinds = map[string]kind{
 	// Nodes. A stopped one reads nothing, and what comes meanwhile afterwards.
-	"stop": {target: aNode, often: 2, begin: onNode(func(n *node, _ Fault) func() {
+	"stop": {target: aNode, often: 2, draw: silence, begin: onNode(func(n *node, _ Fault) func() {
 		n.stopped++
 		return func() {
 			if n.stopped--; n.stopped == 0 {
@@ -174,6 +174,14 @@ func stepClient(sign time.Duration) func(w *world, f Fault) func() {
 	})
 }
 
+// silence is about as long as most faults, or until connections are given up for dead.
+func silence(d *dice, p *Plan, f *Fault) {
+	f.For = d.about(time.Millisecond, 3*p.beat())
+	if d.chance(0.2) {
+		f.For = p.limit() + d.about(time.Millisecond, 2*time.Second)
+	}
+}
+
 func sudden(*dice, *Plan, *Fault) {}
 
 func within(d *dice, p *Plan, f *Fault) {
@@ -192,7 +200,7 @@ func step(d *dice, p *Plan, f *Fault) {
 }
 
 func onSome(d *dice, p *Plan, f *Fault) {
-	f.For = d.about(time.Millisecond, 3*p.beat())
+	silence(d, p, f)
 	if d.chance(0.2) {
 		f.Client = -1
 	}

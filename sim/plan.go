@@ -97,6 +97,11 @@ func (p *Plan) nodeTimeout(ttl time.Duration) time.Duration {
 	return min(50*time.Millisecond, ttl/5)
 }
 
+// limit is how long an answer is waited for before the connection is given up.
+func (p *Plan) limit() time.Duration {
+	return max(min(p.MaxTTL, 5*time.Second), 2*p.nodeTimeout(p.MaxTTL))
+}
+
 // Draw is the plan for a seed. Each has its own mix of faults, and its own
 // intensity of each: what never happens together with something else hides what
 // only happens without it.

@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	seeds   = flag.Int("sim.seeds", 2500, "how many seeds the swarm runs")
+	seeds   = flag.Int("sim.seeds", 3000/slower, "how many seeds the swarm runs")
 	start   = flag.Uint64("sim.start", 1, "its first seed")
 	shorter = flag.Bool("sim.short", true, "look for what of a failing schedule is enough")
 	verbose = flag.Bool("sim.log", false, "print all that happens in a schedule that fails")
@@ -40,7 +40,7 @@ func TestSwarmHoldsNoKeyTwice(t *testing.T) {
 		}
 	}
 	t.Log(sum.String())
-	if *seeds >= 1000 {
+	if sum.schedules >= 1000 {
 		for name := range kinds {
 			if sum.faults[name] == 0 {
 				t.Errorf("no fault of kind %s in %d schedules", name, sum.schedules)
@@ -111,7 +111,7 @@ func (s *summary) String() string {
 
 // TestSameSeedSameTrace: what a seed shows once it shows again (I11).
 func TestSameSeedSameTrace(t *testing.T) {
-	n := uint64(max(1, min(*seeds, 400)))
+	n := uint64(max(1, min(*seeds, 800/slower)))
 	for seed := *start; seed < *start+n; seed++ {
 		a, b := Run(t, Draw(seed)), Run(t, Draw(seed))
 		if a.Trace != b.Trace {
