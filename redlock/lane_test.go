@@ -178,7 +178,7 @@ func TestReleaseThatCouldNotBeSentIsOwedUntilItCan(t *testing.T) {
 				mem, nodes := memNodes(3)
 				l := newLocker(t, nodes, Config{TTL: 30 * time.Second})
 				var leases []*Lease
-				for i := range 200 { // more than fit in a flight
+				for i := range maxFlight + 72 { // more than fit in a flight
 					lease, err := l.TryAcquire(t.Context(), fmt.Sprint("k", i))
 					if err != nil {
 						t.Fatal(err)
@@ -193,8 +193,8 @@ func TestReleaseThatCouldNotBeSentIsOwedUntilItCan(t *testing.T) {
 					}
 				}
 				time.Sleep(3 * time.Second)
-				if left := mem[0].size(); left != 200 {
-					t.Fatalf("%d keys during the outage, want 200", left)
+				if left := mem[0].size(); left != maxFlight+72 {
+					t.Fatalf("%d keys during the outage, want %d", left, maxFlight+72)
 				}
 				end()
 				time.Sleep(1500 * time.Millisecond)
