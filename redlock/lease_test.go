@@ -78,7 +78,7 @@ func TestReleaseSaysWhatBecameOfTheKey(t *testing.T) {
 				lease := acquire(t, l, "k")
 				synctest.Wait()
 				c.after(t, mem)
-				began := time.Now()
+				before, began := mem[4].carried(OpRelease), time.Now()
 				err := lease.Release(t.Context())
 				if took := time.Since(began); took > l.nodeTimeout {
 					t.Errorf("took %v", took)
