@@ -23,6 +23,7 @@ func cycle(t testing.TB, l *Locker, key string) {
 	}
 }
 
+// field-reports: 100
 func TestHungNodeCostsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem, nodes := memNodes(5)
@@ -294,7 +295,9 @@ func TestNothingIsSentLate(t *testing.T) {
 	})
 }
 
-// Field report 62: a caller who gives up says nothing about the node.
+// A caller who gives up says nothing about the node.
+//
+// field-reports: 62
 func TestCancelledCallersDoNotTakeNodesOutOfService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem, nodes := memNodes(5)

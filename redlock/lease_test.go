@@ -302,6 +302,8 @@ func TestExtendNeedsAMajorityThatStillHolds(t *testing.T) {
 
 // Once the holder has been told that the lease is lost, nothing revives it: an
 // extension that was under way comes too late.
+//
+// field-reports: 15
 func TestLostLeaseIsNotRevived(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem, nodes := memNodes(3)
@@ -322,6 +324,7 @@ func TestLostLeaseIsNotRevived(t *testing.T) {
 	})
 }
 
+// field-reports: 15
 func TestContextEndsBeforeTheValidityDoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, nodes := memNodes(3)
@@ -350,6 +353,8 @@ func TestContextEndsBeforeTheValidityDoes(t *testing.T) {
 }
 
 // What the wall clock, a suspend and a step do to a lease.
+//
+// field-reports: 23
 func TestLeaseAndTheClock(t *testing.T) {
 	for _, c := range []struct {
 		name string

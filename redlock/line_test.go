@@ -87,8 +87,9 @@ func TestTheNextInLineGoesWhenTheLeaseRunsOut(t *testing.T) {
 	})
 }
 
-// Field report 56: waiters that give up at any moment leave the line usable,
-// and empty.
+// Waiters that give up at any moment leave the line usable, and empty.
+//
+// field-reports: 56
 func TestWaitersThatGiveUpLeaveTheLineMoving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, nodes := memNodes(3)

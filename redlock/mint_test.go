@@ -191,6 +191,8 @@ func TestNodesBelowTheFenceAreStampedWithoutAnybodyWaiting(t *testing.T) {
 
 // A stamp on a key that is not the attempt's any more counts for nothing: somebody
 // else may have made that counter what it is.
+//
+// field-reports: 26
 func TestStampOfALostKeyDoesNotCount(t *testing.T) {
 	for name, lose := range map[string]func(n *memNode){
 		"gone":      func(n *memNode) { n.vanish("k") },
