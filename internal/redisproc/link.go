@@ -96,7 +96,7 @@ func (l *link) read(from net.Conn, way Way) {
 			parts, rest = append(parts, rest), nil // it broke off there, and so it passes
 		}
 		if len(parts) > 0 {
-			last = l.sent(way, last, true)
+			last = l.due(way, last, len(parts))
 			f := flight{due: last, parts: parts}
 			if way == Replies {
 				f = l.answer(f)
@@ -109,14 +109,14 @@ func (l *link) read(from net.Conn, way Way) {
 			}
 		}
 		if err != nil {
-			l.put(way, flight{due: l.sent(way, last, false), end: true})
+			l.put(way, flight{due: l.due(way, last, 0), end: true})
 			return
 		}
 	}
 }
 
-// sent is when what comes now is due, behind what came last.
-func (l *link) sent(way Way, last time.Time, counts bool) time.Time {
+// due is when this many values that come now are to arrive, behind what came last.
+func (l *link) due(way Way, last time.Time, values int) time.Time {
 	p := l.proxy
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,8 +124,8 @@ func (l *link) sent(way Way, last time.Time, counts bool) time.Time {
 	if way == Replies {
 		delay, count = p.lag, &p.tally.Lagged
 	}
-	if delay > 0 && counts {
-		*count++
+	if delay > 0 {
+		*count += values
 	}
 	if due := time.Now().Add(delay); due.After(last) {
 		return due

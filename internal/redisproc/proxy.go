@@ -52,8 +52,8 @@ type Tally struct {
 	Refused   int // connections reset as soon as they were made
 	Swallowed int // bytes that have fallen into a hole
 	Held      int // flights that have been stopped by a hold, at the head of their queue
-	Late      int // flights of requests that were made late
-	Lagged    int // flights of replies that were made late
+	Late      int // requests that were made late
+	Lagged    int // replies that were made late
 	Lost      int // requests that ran on connections that ended instead of an answer
 	Muted     int // requests that ran and whose reply was dropped
 }
