@@ -114,6 +114,7 @@ func (n *node) reads(r *request) {
 			r.err = fmt.Errorf("%w: NOPERM", errors.ErrUnsupported)
 		} else if i := slices.IndexFunc(n.sockets, func(o *conn) bool { return o.peer.ID == r.id }); i >= 0 {
 			victim := n.sockets[i]
+			w.judge.killed(n, c.link.client, victim.link.client)
 			n.hangUp(victim)
 			victim.reset()
 		}
@@ -191,7 +192,7 @@ func (n *node) does(c *conn, op *redlock.Op) {
 	}
 	w.ops[op.Kind]++
 	w.trace.op(n, c.link.client, op)
-	w.judge.did(n, c.link.client, op)
+	w.judge.did(n, c, op)
 }
 
 // inQuarantine: a lock that the node has forgotten may still be held.
