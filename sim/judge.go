@@ -18,7 +18,7 @@ type judge struct {
 	byDigest   map[string]*hold
 	byToken    map[redlock.Token]*hold
 	releases   map[release]*conn // the latest on which it came
-	holds      []*hold // all
+	holds      []*hold           // all
 	store      history.Store
 	appends    []history.Append
 	violations []string
