@@ -5,10 +5,11 @@
 //	go run ./test/mutants                  # all
 //	go run ./test/mutants M03 M26          # those whose names begin so
 //	go run ./test/mutants -quick           # those that are found fast, as CI does
-//	go run ./test/mutants -write           # … and the table in docs/mutations.md
+//	go run ./test/mutants -write           # and write what was found into docs/mutations.md
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -22,22 +23,32 @@ import (
 const quickly = 300
 
 func main() {
-	quick := flag.Bool("quick", false, fmt.Sprintf("only mutants whose budget is %d seeds or less, or one test", quickly))
-	write := flag.Bool("write", false, "write the table in docs/mutations.md")
-	seeds := flag.Int("seeds", 0, "the budget instead of each mutant's own")
-	atOnce := flag.Int("p", 2, "how many to try at once")
+	var o options
+	flag.BoolVar(&o.quick, "quick", false, fmt.Sprintf("only mutants whose budget is %d seeds or less, or one test, and whether the page knows all", quickly))
+	flag.BoolVar(&o.write, "write", false, "write what was found into docs/mutations.md")
+	flag.IntVar(&o.seeds, "seeds", 0, "the budget instead of each mutant's own")
+	flag.IntVar(&o.atOnce, "p", 2, "how many to try at once")
 	flag.Parse()
-	if *write && (*quick || *seeds != 0 || flag.NArg() > 0) {
-		fmt.Fprintln(os.Stderr, "the table is of all mutants, each with its own budget")
-		os.Exit(2)
-	}
-	if err := run(*quick, *write, *seeds, *atOnce, flag.Args()); err != nil {
+	o.names = flag.Args()
+	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(quick, write bool, seeds, atOnce int, names []string) error {
+type options struct {
+	quick, write  bool
+	seeds, atOnce int
+	names         []string // what those begin with that are tried; none means all
+}
+
+// want reports whether a mutant is to be tried.
+func (o options) want(m mutant) bool {
+	named := len(o.names) == 0 || slices.ContainsFunc(o.names, func(name string) bool { return strings.HasPrefix(m.name, name) })
+	return named && !(o.quick && m.trial.seeds > quickly)
+}
+
+func run(o options) error {
 	began := time.Now()
 	b, err := newBench()
 	if err != nil {
@@ -48,36 +59,47 @@ func run(quick, write bool, seeds, atOnce int, names []string) error {
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(m mutant) bool {
-		named := slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(m.name, name) })
-		return quick && m.trial.seeds > quickly || len(names) > 0 && !named
-	})
-	if len(all) == 0 {
-		return fmt.Errorf("no mutant is so named: %q", names)
-	}
-	if seeds > 0 {
-		for i := range all {
-			if all[i].trial.seeds > 0 {
-				all[i].trial.seeds = seeds
-			}
-		}
-	}
-	if err := b.control(all, atOnce); err != nil {
+	page, err := readTable(filepath.Join(b.root, "docs", "mutations.md"))
+	if err != nil {
 		return err
 	}
-	verdicts, alive := make([]verdict, len(all)), 0
-	each(len(all), atOnce, func(i int) { verdicts[i] = b.try(all[i]) }, func(i int) {
+	if o.quick && !o.write {
+		if err := page.lacks(all); err != nil {
+			return err
+		}
+	}
+	var tried []mutant
+	for _, m := range all {
+		if o.want(m) {
+			if o.seeds > 0 && m.trial.seeds > 0 {
+				m.trial.seeds = o.seeds
+			}
+			tried = append(tried, m)
+		}
+	}
+	if len(tried) == 0 {
+		return fmt.Errorf("no mutant is so named: %q", o.names)
+	}
+	if err := b.control(tried, o.atOnce); err != nil {
+		return err
+	}
+	verdicts, alive := make([]verdict, len(tried)), 0
+	var unwritten error
+	each(len(tried), o.atOnce, func(i int) { verdicts[i] = b.try(tried[i]) }, func(i int) {
 		fmt.Println(verdicts[i].line())
 		if !verdicts[i].ok() {
 			alive++
 		}
+		if o.write && unwritten == nil {
+			unwritten = page.write(all, verdicts[:i+1]) // so that what was found is kept if this is interrupted
+		}
 	})
-	fmt.Printf("%d mutants, %d not found, in %v\n", len(all), alive, time.Since(began).Round(time.Second))
-	if alive > 0 {
-		return fmt.Errorf("a mutant that no test finds is a hole in the tests")
+	fmt.Printf("%d mutants, %d not found, in %v\n", len(tried), alive, time.Since(began).Round(time.Second))
+	if unwritten != nil {
+		return unwritten
 	}
-	if write {
-		return writeTable(filepath.Join(b.root, "docs", "mutations.md"), verdicts)
+	if alive > 0 {
+		return errors.New("a mutant that no test finds is a hole in the tests")
 	}
 	return nil
 }

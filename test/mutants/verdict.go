@@ -78,7 +78,7 @@ var invariants = []invariant{
 	{"I3", "a fence goes back, or comes twice", regexp.MustCompile(`^a fence went back|^one fence for two leases`)},
 	{"I4", "a holder's fence is refused", regexp.MustCompile(`its fence is refused`)},
 	{"I4", "an append is lost or out of place", regexp.MustCompile(`^element `)},
-	{"I5", "another deletes a lease, or extends it", regexp.MustCompile(`deleted on|extended after it had ended|I5`)},
+	{"I5", "somebody touches what is another's, or over", regexp.MustCompile(`deleted on|extended after it had ended|end a connection of`)},
 	{"I6", "a token is left", regexp.MustCompile(`with token|said nil, and`)},
 	{"I7", "an attempt fails, or takes too long", regexp.MustCompile(`cannot be had|cannot be released|took .*, want|does not end`)},
 	{"I8", "a release says something else", regexp.MustCompile(`a second Release|Extend says lost`)},
