@@ -78,6 +78,10 @@ func (n *node) wall() time.Duration {
 func (n *node) setClock(rate float64, step time.Duration) {
 	n.wallThen, n.then, n.rate = n.wall()+step, n.world.now, rate
 	n.setBack = n.setBack || step < 0
+	for token, g := range n.ghosts { // they are over when they would have been
+		g.until += step.Milliseconds()
+		n.ghosts[token] = g
+	}
 }
 
 // uptime is as INFO says it.
