@@ -162,3 +162,37 @@ func TestAStepOfTheWallClockChangesNoTiming(t *testing.T) {
 		}
 	}
 }
+
+// A TTL is chosen between two evils. One shorter than the work lets another in before
+// the work is over, as its holder is told; one that is long keeps everybody out for so
+// long when its holder dies, and no longer.
+func TestShortTTLsOverlapAndLongOnesBlock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, nodes := memNodes(3)
+		a, b := newLocker(t, nodes, Config{TTL: 100 * time.Millisecond}), newLocker(t, nodes, Config{})
+		lease := acquire(t, a, "k")
+		time.Sleep(500 * time.Millisecond) // the work
+		if next, err := b.TryAcquire(t.Context(), "k"); err != nil || next.Remaining() == 0 {
+			t.Errorf("another does not get in: %v", err)
+		}
+		if cause := context.Cause(lease.Context()); !errors.Is(cause, ErrLost) {
+			t.Errorf("its holder is told %v", cause)
+		}
+	})
+	for _, ttl := range []time.Duration{time.Second, 10 * time.Second, 10 * time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			mem, nodes := memNodes(3)
+			b := newLocker(t, nodes, Config{})
+			for _, n := range mem { // what one who has died leaves
+				n.steal("k", ttl)
+			}
+			began := time.Now()
+			if _, err := b.Acquire(t.Context(), "k"); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(began); took < ttl || took > ttl+250*time.Millisecond { // and a back-off
+				t.Errorf("a TTL of %v blocks for %v", ttl, took)
+			}
+		})
+	}
+}

@@ -47,6 +47,21 @@ func TestFencesWorkOnEveryKindOfServer(t *testing.T) {
 	}
 }
 
+// wipeTeams is how many teams share the rounds in which nodes lose what they have.
+// They mostly wait for quarantines to end.
+func wipeTeams(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("FENCE_TEAMS")
+	if text == "" {
+		return 4
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("FENCE_TEAMS is %q: want a number of teams", text)
+	}
+	return n
+}
+
 // fenceRounds is how many grants the tests below see, in all.
 func fenceRounds(t *testing.T) int {
 	t.Helper()
@@ -70,7 +85,7 @@ func TestFencesRiseWhateverNodesAreOutOfReach(t *testing.T) {
 	t.Parallel()
 	cfg := patient()
 	cfg.Fenced = true
-	total := fenceRun(t, fenceWorld{cfg: cfg, late: time.Hour})
+	total := fenceRun(t, fenceWorld{cfg: cfg, late: time.Hour, teams: 1})
 	if total.refused > 0 {
 		t.Errorf("%d grants were refused", total.refused)
 	}
@@ -83,7 +98,7 @@ func TestFencesRiseWhateverNodesAreOutOfReach(t *testing.T) {
 func TestFencesRiseWhateverNodesForgetThem(t *testing.T) {
 	t.Parallel()
 	cfg := Config{Fenced: true, TTL: 900 * time.Millisecond, MaxTTL: 900 * time.Millisecond, NodeTimeout: 225 * time.Millisecond}
-	total := fenceRun(t, fenceWorld{cfg: cfg, late: 400 * time.Millisecond, wipes: true})
+	total := fenceRun(t, fenceWorld{cfg: cfg, late: 400 * time.Millisecond, wipes: true, teams: wipeTeams(t)})
 	if total.wiped == 0 {
 		t.Error("no node was wiped: the test shows nothing")
 	}

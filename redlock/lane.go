@@ -279,8 +279,6 @@ func (l *lane) land(flight []*call, err error) {
 		if c.op.Kind <= OpExtend && c.round != nil && reply.Vote == quorum.Granted {
 			if why := l.voter.quarantined(l.at(c.round.start), l.at(now)); why != nil {
 				reply.Err = why
-			} else if c.op.Kind == OpAcquire && c.op.Counter != "" && !reply.Fence.Valid() {
-				reply.Err = errNoFence
 			}
 		}
 		c.cutOff = err != nil && reply.Vote == quorum.Unknown

@@ -87,3 +87,47 @@ func TestScriptsWhoseAnswersAreLostAreNotRunAgain(t *testing.T) {
 		}
 	})
 }
+
+// A release that ran and whose answer is lost is repeated with the same token until
+// it is answered, and takes nothing from whoever holds the lock by then.
+func TestAReleaseWhoseAnswerIsLostIsRepeatedHarmlessly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		servers, nodes := respNodes(t, 3, respfake.Options{})
+		a, b := newLocker(t, nodes, Config{}), newLocker(t, nodes, Config{})
+		cycle(t, a, "scripts")
+		synctest.Wait()
+		for round := range 10 {
+			lease := acquire(t, a, "k")
+			synctest.Wait()
+			before := asked(servers[0], "evalsha")
+			for _, s := range servers {
+				s.Lose(1, "evalsha")
+			}
+			if err := lease.Release(t.Context()); !errors.Is(err, ErrNoQuorum) {
+				t.Errorf("round %d: got %v, want ErrNoQuorum", round, err)
+			}
+			next := acquire(t, b, "k")
+			time.Sleep(3 * time.Second)
+			if n := asked(servers[0], "evalsha") - before; n < 2 {
+				t.Errorf("round %d: it was sent %d times: the test shows nothing", round, n)
+			}
+			held := 0
+			for i, s := range servers {
+				s.Lose(0)
+				switch tokenOn(s, "k") {
+				case next.Token():
+					held++
+				case lease.Token():
+					t.Errorf("round %d: node %d holds what was released", round, i+1)
+				}
+			}
+			if held < 2 { // one may have denied it, and been released later
+				t.Errorf("round %d: %d nodes hold the next lease", round, held)
+			}
+			if err := next.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+			synctest.Wait()
+		}
+	})
+}

@@ -59,13 +59,16 @@ const (
 )
 
 // counted is the node's reply as the ballot is to have it. A grant that comes with
-// an error does not count. A stamp that finds nobody's key is no denial: nobody
-// holds the lock, but the node no longer knows that it granted it.
+// an error is in quarantine, and one without the fence that it should have counts as
+// little. A stamp that finds nobody's key is no denial: nobody holds the lock, but the
+// node no longer knows that it granted it.
 func (c *call) counted() Reply {
 	reply := c.op.Reply
 	switch {
 	case reply.Vote == quorum.Granted && reply.Err != nil:
 		reply.Vote = quorum.Unknown
+	case c.op.Kind == OpAcquire && c.op.Counter != "" && reply.Vote == quorum.Granted && !reply.Fence.Valid():
+		reply.Vote, reply.Err = quorum.Unknown, errNoFence
 	case c.op.Kind == OpStamp && reply.Vote == quorum.Denied && reply.Holder == "":
 		reply.Vote, reply.Err = quorum.Unknown, errGone
 	}
