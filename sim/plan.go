@@ -32,7 +32,8 @@ type Plan struct {
 	Faults  []Fault
 	Script  []Step // what clients do instead
 
-	Verbose bool // keep a log in words
+	Verbose  bool // keep a log in words
+	Recorded bool // keep a record for other judges
 }
 
 // Weather is what happens to any request now and then.
