@@ -114,7 +114,7 @@ func TestSpoiledSchedulesAreFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			spoiled := 0
-			for seed := *first; seed < *first+200; seed++ {
+			for seed := *first; seed < *first+120; seed++ {
 				p, r := schedule(t, seed)
 				if !p.Keeping || !p.Timely {
 					continue
