@@ -119,7 +119,7 @@ func doPhase(t *testing.T, ctx context.Context, p phase, l locker) *recorder {
 	for i := range recs {
 		recs[i] = newRecorder()
 	}
-	all, _ := p.run(ctx, l, time.Now().Add(-time.Second), recs)
+	all, _ := p.run(ctx, []locker{l}, time.Now().Add(-time.Second), recs)
 	return all
 }
 

@@ -99,6 +99,11 @@ func command(args []string, stdout, stderr io.Writer, signals <-chan os.Signal) 
 		if s, err = parseRun(args); err == nil {
 			return run(s, stdout, stderr, signals)
 		}
+	case "drill":
+		var s drillSettings
+		if s, err = parseDrill(args); err == nil {
+			return runDrill(s, stdout, stderr, signals)
+		}
 	case "doctor":
 		var s doctorSettings
 		if s, err = parseDoctor(args); err == nil {
@@ -123,7 +128,7 @@ func command(args []string, stdout, stderr io.Writer, signals <-chan os.Signal) 
 		fmt.Fprint(stdout, usages[name])
 		return exitClean
 	}
-	if name != "doctor" { // nor is an unknown command repeated: it may be a URL
+	if name != "doctor" && name != "drill" { // nor is an unknown command repeated: it may be a URL
 		name = "run"
 	}
 	fmt.Fprintf(stderr, "redlock-bench: %v\n\"redlock-bench help %s\" says more.\n", err, name)
@@ -148,17 +153,17 @@ func run(s settings, stdout, stderr io.Writer, signals <-chan os.Signal) int {
 	if err != nil {
 		fmt.Fprintln(stderr, "redlock-bench:", err)
 	}
-	return status(r, err, ctx.Err() != nil)
+	return status(r.Check, err, ctx.Err() != nil)
 }
 
-// status is the exit status of a run.
-func status(r report, err error, interrupted bool) int {
+// status is the exit status of a run or a drill.
+func status(c reportCheck, err error, interrupted bool) int {
 	switch {
 	case errors.Is(err, redlock.ErrInvalid):
 		return exitUsage // a flag's value that only the library knows to be wrong
-	case interrupted && (r.Check.Clean || errors.Is(err, context.Canceled)):
+	case interrupted && (c.Clean || errors.Is(err, context.Canceled)):
 		return exitInterrupted
-	case err != nil || !r.Check.Clean:
+	case err != nil || !c.Clean:
 		return exitFailed
 	}
 	return exitClean

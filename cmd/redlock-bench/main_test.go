@@ -57,7 +57,7 @@ func TestCommands(t *testing.T) {
 		{"-h", 0, "Usage: redlock-bench [run]", ""},
 		{"--help", 0, "Usage: redlock-bench [run]", ""},
 		{"-c 3 -help", 0, "Usage: redlock-bench [run]", ""},
-		{"walk", 2, "", "unknown command: want run, doctor, version or help first"},
+		{"walk", 2, "", "unknown command: want run, drill, doctor, version or help first"},
 		{"redis://:hunter2@h", 2, "", "servers go to -nodes"},
 		{"redis://:hunter2@h -c 3", 2, "", "\"redlock-bench help run\" says more"},
 		{"version now", 2, "", "version takes no arguments"},
@@ -179,7 +179,7 @@ func TestExitStatus(t *testing.T) {
 		{"refused by the library", dirty, fmt.Errorf("%w: twice the same node", redlock.ErrInvalid), false, 2},
 		{"interrupted before it began", dirty, fmt.Errorf("interrupted: %w", context.Canceled), true, 130},
 	} {
-		if got := status(test.r, test.err, test.interrupted); got != test.want {
+		if got := status(test.r.Check, test.err, test.interrupted); got != test.want {
 			t.Errorf("%s: %d, want %d", test.name, got, test.want)
 		}
 	}

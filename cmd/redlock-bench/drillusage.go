@@ -1,0 +1,68 @@
+package main
+
+const drillUsage = `Usage: redlock-bench drill [flags]
+
+Puts load on nodes while faults happen to them as a schedule says, shows second by
+second what that does, and judges the history: no two holders of a key at once, no
+grant while too few nodes could answer, fences that rise, no write lost in a store
+that checks them (-fenced), and nothing left on the nodes.
+
+  -nodes SET   spawn:N      N child processes of redis-server or valkey-server, as
+                            "redlock-bench help run" has it. This is the default,
+                            with N = 5.
+  -preset NAME a schedule by its name (minority):
+               minority     a minority is killed and comes back
+               majority     a majority is killed and comes back
+               pause        a minority hangs, then a majority does
+               rolling      every node restarts, one after the other, each when the
+                            last votes again
+               wipe         every node loses its data and restarts, one after the
+                            other, then a majority at once
+  -fault SCHEDULE
+               a schedule of your own: FAULT:WHO@TIME with commas between them, as
+               in kill:2@3s,heal@6s. TIME counts from where the load begins. WHO is a
+               number of nodes, chosen by -seed among those that have no fault; or
+               nodes by their names, as in kill:n1+n4@3s; or minority, majority, all.
+               FAULT is
+               kill         the process is killed, and started again when healed
+               restart      it is killed and started again at once
+               wipe         the same, and it comes back empty
+               stop         the process hangs until healed
+               heal         ends faults: heal@6s all there are, heal:1@6s one of
+                            them, heal:n4@6s that of node 4
+               At the end everything is healed.
+  -c N         workers (16): half of them take keys of their own, half fight for some
+  -lockers N   how many lockers, each like a process of its own, they share (3)
+  -d TIME      how long the load lasts (until 3s after the last fault is over)
+  -ttl TIME    what the nodes are told, and the largest of any client (2s)
+  -keys N      keys that half of the workers fight for (4)
+  -hold TIME   how long they hold one (5ms)
+  -fenced      have every lease come with a fence, judge their order, and append under
+               each to a store in this program that checks them
+  -durable     spawned servers write every grant to disk before they answer it, so
+               that one may vote as soon as it is back. Without it a restarted node is
+               in quarantine for -ttl and a second or two, with -fenced at least 5s;
+               also at the beginning, which the drill waits for.
+  -seed N      of the choice of nodes and keys (1)
+  -json FILE   write the results as JSON too; - means standard output, and the
+               text then goes to standard error
+
+time        since the load began
+grants/s    leases that were acquired in the second before
+p99 own     of acquires on keys that nobody else wants
+p99 shared  on keys that are fought for, the wait for holders included
+
+Each fault is seen to have happened: a node that was killed or stopped does not
+answer PING, one that was restarted is another process, a wiped one has lost a key.
+One that did not happen fails the drill.
+
+"Beyond its wait for a holder" counts from when the key was last let go. This and
+the first grant after a majority is back are reported next to what they should be,
+and not judged, as they are up to the machine too.
+
+An interrupt (Ctrl-C) ends the drill early: nodes are healed, everything is released,
+printed and judged. A second one ends the program at once.
+
+Exit status: 0 clean; 1 something was wrong, or the drill could not be made;
+2 bad flags; 130 interrupted, and clean as far as it went.
+`
