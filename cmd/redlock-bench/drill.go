@@ -205,18 +205,27 @@ func (d drill) load(ctx context.Context, lockers []locker, p *player) (l loaded)
 	return l
 }
 
-// phases are the two of a drill, which go on at the same time.
+// phases are what the workers of a drill do, all at the same time: the two of a
+// run, and one worker for each locker who holds a lease for long and renews it.
 func (d drill) phases() []phase {
-	s := settings{
-		workers: d.workers, length: d.length, ttl: d.ttl, keys: d.keys, hold: d.hold, seed: d.seed,
+	s := settings{workers: d.workers, length: d.length, ttl: d.ttl, keys: d.keys, hold: d.hold, seed: d.seed}
+	all := s.phases()
+	own, shared := &all[0], &all[1]
+	own.workers, own.hold = d.workers/2, d.hold
+	shared.workers = d.workers - own.workers
+	kept := phase{
+		name: "kept", workers: d.lockers, length: d.length, seed: d.seed + 2,
+		keys: func(worker int) []string { return numbered(fmt.Sprintf("kept:%d:", worker), 1) },
+		wait: d.ttl, hold: 3 * d.ttl, kept: true,
 	}
-	both := s.phases()
-	own, shared := &both[0], &both[1]
-	own.workers = d.workers / 2
-	shared.workers, shared.first = d.workers-own.workers, own.workers
+	all = append(all, kept)
+	first, store := 0, (*history.Store)(nil)
 	if d.fenced {
-		own.store = new(history.Store)
-		shared.store = own.store
+		store = new(history.Store)
 	}
-	return both
+	for i := range all {
+		all[i].first, all[i].store = first, store
+		first += all[i].workers
+	}
+	return all
 }

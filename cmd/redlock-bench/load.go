@@ -22,8 +22,9 @@ type phase struct {
 	keys func(worker int) []string // what a worker draws from
 	wait time.Duration             // how long to wait for a key; 0 is one attempt
 	hold time.Duration
+	kept bool // what is held is renewed meanwhile
 
-	first int            // number of the first worker, where others have numbers too
+	first int            // of the first worker, where others work at the same time
 	store *history.Store // what is appended to under every fence; nil for nothing
 }
 
@@ -129,9 +130,15 @@ func (w *worker) once() {
 	h := history.Hold{
 		Key: key, Holder: w.id, Fence: lease.Fence(), Called: began, Acquired: got, Until: got + lease.Remaining(),
 	}
+	if w.kept {
+		lease.KeepAlive()
+	}
 	end := w.keep(lease)
 	if errors.Is(end, errLost) {
 		h.Lost = w.now()
+	}
+	if w.kept {
+		h.Until = renewedUntil(w.now(), lease.Remaining(), h.Lost)
 	}
 	w.write(h)
 	h.Released = w.now()
@@ -151,6 +158,16 @@ func (w *worker) once() {
 			stepAcquire: got - began, stepHold: h.Released - got, stepRelease: done - h.Released, stepCycle: done - began,
 		})
 	}
+}
+
+// renewedUntil is how long a lease that was renewed is known to be valid at the end
+// of a hold. Of one that was lost it is not known, and then the loss is what ended
+// it.
+func renewedUntil(now, remaining, lost time.Duration) time.Duration {
+	if lost != 0 {
+		return 0
+	}
+	return now + remaining
 }
 
 // write appends to the guarded store under a hold's fence, if there are both: at

@@ -90,6 +90,8 @@ func (f *fakeLocker) Close(context.Context) error { return nil }
 
 func (l *fakeLease) Context() context.Context { return l.ctx }
 
+func (l *fakeLease) KeepAlive() {}
+
 func (l *fakeLease) Fence() fence.Token { return l.fence }
 
 func (l *fakeLease) Remaining() time.Duration {

@@ -24,6 +24,7 @@ type lease interface {
 	Context() context.Context
 	Remaining() time.Duration
 	Fence() fence.Token
+	KeepAlive()
 	Release(ctx context.Context) error
 }
 

@@ -26,17 +26,21 @@ func absences(acts []played, nodes int, end time.Duration) [][]absence {
 	all := make([][]absence, nodes)
 	open := make([]bool, nodes) // the last of a node's still lasts
 	for _, a := range acts {
-		for _, n := range a.nodes {
+		for i, n := range a.nodes {
+			back := a.done
+			if len(a.back) > 0 {
+				back = a.back[i]
+			}
 			if open[n] { // healed, or killed and now restarted
 				last := &all[n][len(all[n])-1]
-				last.returning, last.back = a.began, a.done
+				last.returning, last.back = a.began, back
 				open[n] = false
 				if a.kind == faultHeal {
 					continue
 				}
 			}
 			if a.kind != faultHeal {
-				all[n] = append(all[n], absence{kind: a.kind, began: a.began, gone: a.done, returning: a.began, back: a.done})
+				all[n] = append(all[n], absence{kind: a.kind, began: a.began, gone: a.done, returning: a.began, back: back})
 				open[n] = a.kind.lasts()
 			}
 		}

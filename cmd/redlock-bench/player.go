@@ -26,10 +26,11 @@ type patient interface {
 // began.
 type played struct {
 	act
-	began time.Duration // just before
-	done  time.Duration // it was there, or for heal the nodes answered again
-	proof string        // what showed that it had happened
-	err   error         // why it did not, or why that was not seen
+	began time.Duration   // just before
+	done  time.Duration   // it was there, or for heal the nodes answered again
+	back  []time.Duration // when each of the nodes answered again, if they were to
+	proof string          // what showed that it had happened
+	err   error           // why it did not, or why that was not seen
 }
 
 // player plays a plan on nodes.
@@ -91,15 +92,19 @@ func (p *player) do(ctx context.Context, a act, epoch time.Time) played {
 	}
 	r.done = time.Since(epoch)
 	if err == nil {
-		proofs := make([]string, len(p.patients))
+		proofs, back := make([]string, len(p.patients)), make([]time.Duration, len(p.patients))
 		err = each(a.nodes, func(n int) (err error) {
 			proofs[n], err = p.witness.after(ctx, n, a, before[n])
+			back[n] = time.Since(epoch)
 			return err
 		})
 		r.proof = proofs[a.nodes[0]]
-	}
-	if a.kind == faultHeal {
-		r.done = time.Since(epoch)
+		if !a.kind.lasts() {
+			r.done = time.Since(epoch)
+			for _, n := range a.nodes {
+				r.back = append(r.back, back[n])
+			}
+		}
 	}
 	r.err = err
 	return r
