@@ -26,7 +26,7 @@ type fenceWorld struct {
 type fenceTally struct{ granted, again, refused, wiped, stamped, faults int }
 
 func (n fenceTally) String() string {
-	return fmt.Sprintf("%d granted, %d of them not at once, %d refused, %d nodes wiped, %d stamps, %d connections cut or packets held back",
+	return fmt.Sprintf("%d granted, %d of them not at once, %d refused, %d nodes wiped, %d stamps, %d connections cut or flights held",
 		n.granted, n.again, n.refused, n.wiped, n.stamped, n.faults)
 }
 
@@ -74,7 +74,7 @@ type fenceTeam struct {
 // fenceClient is a client with its own way to each server.
 type fenceClient struct {
 	*Locker
-	links []*faultProxy
+	links []*redisproc.Proxy
 }
 
 func newFenceTeam(t *testing.T, w fenceWorld, number uint64) *fenceTeam {
@@ -87,7 +87,7 @@ func newFenceTeam(t *testing.T, w fenceWorld, number uint64) *fenceTeam {
 		c := &team.clients[i]
 		var nodes []Node
 		for _, s := range team.servers {
-			link := proxyTo(t, s.Addr())
+			link := proxyTo(t, s)
 			c.links = append(c.links, link)
 			o := s.options
 			o.Addr = link.Addr()
@@ -125,10 +125,10 @@ func (f *fenceTeam) run(rounds int) (n fenceTally) {
 		before = nodes
 		pair := nodes[:2]
 		for _, i := range pair {
-			hole := f.draw.IntN(2) == 0 && round%10 != 4 // what a hole holds back arrives in the end
+			hold := f.draw.IntN(2) == 0 && round%10 != 4 // what is held arrives in the end
 			for _, c := range f.clients {
-				if hole {
-					c.links[i].Hole()
+				if hold {
+					c.links[i].Hold(redisproc.Both)
 				} else {
 					c.links[i].Cut()
 				}
@@ -163,7 +163,8 @@ func (f *fenceTeam) run(rounds int) (n fenceTally) {
 	n.stamped = int(f.stamped.Load())
 	for _, c := range f.clients {
 		for _, link := range c.links {
-			n.faults += link.faults()
+			happened := link.Tally()
+			n.faults += happened.Cut + happened.Held
 		}
 	}
 	return n

@@ -69,6 +69,17 @@ func startServers(t testing.TB, n int) (servers []*realServer, nodes []Node) {
 // node is the server as the lock sees it.
 func (s *realServer) node() Node { return Redis(&s.options) }
 
+// proxyTo starts a proxy to a server that ends with the test.
+func proxyTo(t testing.TB, s *realServer) *redisproc.Proxy {
+	t.Helper()
+	p, err := redisproc.NewProxy(s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
 // do has the admin run a command that must not fail.
 func (s *realServer) do(t testing.TB, args ...any) any {
 	t.Helper()
