@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -49,7 +50,19 @@ func runDrill(s drillSettings, stdout, stderr io.Writer, signals <-chan os.Signa
 
 // drillNodes are the nodes of a drill, as its settings say.
 func drillNodes(ctx context.Context, s drillSettings) (*cluster, []patient, error) {
-	return spawnPatients(ctx, s.nodes.count, s.durable)
+	c, patients, err := spawnPatients(ctx, s.nodes.count, s.durable)
+	if err == nil && s.behindProxies() {
+		if err = link(c, patients); err != nil {
+			err = errors.Join(err, c.down())
+		}
+	}
+	return c, patients, err
+}
+
+// behindProxies says whether something happens on the way to nodes, which needs
+// something on the way.
+func (s drillSettings) behindProxies() bool {
+	return slices.ContainsFunc(s.plan, func(a act) bool { return a.kind.onTheWay() })
 }
 
 // run does the drill and judges it. When ctx ends it stops early, heals all nodes,

@@ -112,9 +112,7 @@ func parseDrillNodes(text string) (nodeSet, error) {
 }
 
 // faultsOf are the kinds of faults that nodes of a kind can have.
-func faultsOf(string) []faultKind {
-	return []faultKind{faultKill, faultRestart, faultWipe, faultStop, faultHeal}
-}
+func faultsOf(string) []faultKind { return faultKinds }
 
 // drift is the allowance of the drill's lockers.
 func (s drillSettings) drift() clock.Drift { return clock.Drift{Slack: leastSlack} }

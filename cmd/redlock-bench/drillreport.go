@@ -39,6 +39,7 @@ type drillSet struct {
 	Seed        uint64  `json:"seed"`
 	Fenced      bool    `json:"fenced"`
 	Durable     bool    `json:"durable"`
+	Proxied     bool    `json:"proxied"` // nodes are reached through proxies of the drill
 }
 
 // reportAct is something that was done to nodes.
@@ -91,6 +92,7 @@ func (d drill) report(found []survey) drillReport {
 			Nodes: d.nodes.kind, Schedule: d.schedule, Workers: d.workers, Lockers: d.lockers,
 			LengthS: d.length.Seconds(), TTLMS: millis(d.ttl), QuarantineS: d.quarantine().Seconds(),
 			Keys: d.keys, HoldMS: millis(d.hold), Seed: d.seed, Fenced: d.fenced, Durable: d.durable,
+			Proxied: d.behindProxies(),
 		},
 		Nodes: reportNodes(found),
 		plan:  d.plan,

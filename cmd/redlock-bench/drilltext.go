@@ -18,7 +18,11 @@ func (r drillReport) head(w io.Writer) {
 	}
 	fmt.Fprintf(w, "drill     %s, %d workers of %d lockers, TTL %s%s, seed %d\n", seconds(s.LengthS), s.Workers, s.Lockers, ms(s.TTLMS), fences, s.Seed)
 	fmt.Fprintf(w, "          half of them on %d keys each of their own, half on %d keys for all, held for %s\n", ownKeys, s.Keys, ms(s.HoldMS))
-	nodeLines(w, r.Nodes, s.Nodes)
+	kind := s.Nodes
+	if s.Proxied {
+		kind += " behind a proxy"
+	}
+	nodeLines(w, r.Nodes, kind)
 	switch {
 	case s.Durable && s.Nodes == kindSpawn:
 		fmt.Fprintln(w, "          on disk before it is answered: one that restarts votes at once")

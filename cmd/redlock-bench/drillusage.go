@@ -18,6 +18,10 @@ that checks them (-fenced), and nothing left on the nodes.
                             last votes again
                wipe         every node loses its data and restarts, one after the
                             other, then a majority at once
+               slow         a minority answers late, at first in time and then too
+                            late to count
+               split        a minority is cut off, then what it is sent disappears,
+                            then the answers of a majority do
   -fault SCHEDULE
                a schedule of your own: FAULT:WHO@TIME with commas between them, as
                in kill:2@3s,heal@6s. TIME counts from where the load begins. WHO is a
@@ -28,6 +32,11 @@ that checks them (-fenced), and nothing left on the nodes.
                restart      it is killed and started again at once
                wipe         the same, and it comes back empty
                stop         the process hangs until healed
+               cut          connections are reset, and new ones as they come
+               hole         what it is sent disappears, and nobody is told
+               mute         it does what it is told, and its answers disappear
+               lag          its answers come late, by a time after a =, as in
+                            lag:2=80ms@3s
                heal         ends faults: heal@6s all there are, heal:1@6s one of
                             them, heal:n4@6s that of node 4
                At the end everything is healed.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 )
@@ -138,9 +137,4 @@ func each(nodes []int, do func(n int) error) error {
 	}
 	group.Wait()
 	return errors.Join(errs...)
-}
-
-// needs says whether a plan has a fault of one of these kinds.
-func needs(plan []act, kinds ...faultKind) bool {
-	return slices.ContainsFunc(plan, func(a act) bool { return slices.Contains(kinds, a.kind) })
 }

@@ -22,12 +22,13 @@ const (
 	faultStop    faultKind = "stop"    // the process hangs
 	faultCut     faultKind = "cut"     // connections are reset, new ones too
 	faultHole    faultKind = "hole"    // what is sent to it disappears
+	faultMute    faultKind = "mute"    // it does what it is told, and its answers disappear
 	faultLag     faultKind = "lag"     // its answers come late
 	faultHeal    faultKind = "heal"
 )
 
 // faultKinds are all of them, in the order in which people are told.
-var faultKinds = []faultKind{faultKill, faultRestart, faultWipe, faultStop, faultCut, faultHole, faultLag, faultHeal}
+var faultKinds = []faultKind{faultKill, faultRestart, faultWipe, faultStop, faultCut, faultHole, faultMute, faultLag, faultHeal}
 
 // lasts says whether a node has the fault until it is healed.
 func (k faultKind) lasts() bool { return k != faultRestart && k != faultWipe && k != faultHeal }
@@ -37,6 +38,11 @@ func (k faultKind) restarts() bool { return k == faultKill || k == faultRestart 
 
 // silences says whether a node with the fault cannot answer.
 func (k faultKind) silences() bool { return k != faultLag && k != faultHeal }
+
+// onTheWay says whether it is the network that is at fault. The node lives on.
+func (k faultKind) onTheWay() bool {
+	return k == faultCut || k == faultHole || k == faultMute || k == faultLag
+}
 
 // cue is what a schedule wants done at one moment.
 type cue struct {
@@ -157,8 +163,8 @@ var presets = []struct {
 	{"slow", "a minority answers late, at first in time and then too late to count", func(int, time.Duration) string {
 		return "lag:minority=20ms@2s,heal@5s,lag:minority=500ms@6s,heal@9s"
 	}},
-	{"split", "a minority is cut off, then disappears without a word, then a majority does", func(int, time.Duration) string {
-		return "cut:minority@2s,heal@4s,hole:minority@5s,heal@7s,hole:majority@9s,heal@11s"
+	{"split", "a minority is cut off, then what it is sent disappears, then the answers of a majority do", func(int, time.Duration) string {
+		return "cut:minority@2s,heal@4s,hole:minority@5s,heal@7s,mute:majority@9s,heal@11s"
 	}},
 }
 
