@@ -50,13 +50,24 @@ func runDrill(s drillSettings, stdout, stderr io.Writer, signals <-chan os.Signa
 
 // drillNodes are the nodes of a drill, as its settings say.
 func drillNodes(ctx context.Context, s drillSettings) (*cluster, []patient, error) {
-	c, patients, err := spawnPatients(ctx, s.nodes.count, s.durable)
-	if err == nil && s.behindProxies() {
-		if err = link(c, patients); err != nil {
-			err = errors.Join(err, c.down())
+	var c *cluster
+	var patients []patient
+	var err error
+	if s.nodes.kind == kindCompose {
+		c, patients, err = composePatients(ctx, s.nodes.project)
+	} else {
+		c, patients, err = spawnPatients(ctx, s.nodes.count, s.durable)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	c.durable = s.durable
+	if s.behindProxies() {
+		if err := link(c, patients); err != nil {
+			return nil, nil, errors.Join(err, c.down())
 		}
 	}
-	return c, patients, err
+	return c, patients, nil
 }
 
 // behindProxies says whether something happens on the way to nodes, which needs

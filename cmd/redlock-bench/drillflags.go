@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/quorumlock/quorumlock/clock"
@@ -104,15 +105,23 @@ func (s *drillSettings) arrange(lengthGiven bool) error {
 // parseDrillNodes reads the value of -nodes for a drill, which needs nodes that it
 // may harm.
 func parseDrillNodes(text string) (nodeSet, error) {
-	set, err := parseNodes(text)
-	if err != nil || set.kind != kindSpawn {
-		return nodeSet{}, errors.New("want spawn:N with N from 1 to 15: a drill harms its nodes, and only servers that it starts are its own")
+	kind, project, named := strings.Cut(text, ":")
+	if kind == kindCompose && named == (project != "") {
+		return nodeSet{kind: kindCompose, count: composeNodes, project: project}, nil
 	}
-	return set, nil
+	if set, err := parseNodes(text); err == nil && set.kind == kindSpawn {
+		return set, nil
+	}
+	return nodeSet{}, fmt.Errorf("want spawn:N with N from 1 to %d, compose or compose:PROJECT: a drill harms its nodes, so it takes none but these", mostNodes)
 }
 
 // faultsOf are the kinds of faults that nodes of a kind can have.
-func faultsOf(string) []faultKind { return faultKinds }
+func faultsOf(kind string) []faultKind {
+	if kind == kindCompose {
+		return faultKinds
+	}
+	return slices.DeleteFunc(slices.Clone(faultKinds), func(k faultKind) bool { return k == faultUnplug })
+}
 
 // drift is the allowance of the drill's lockers.
 func (s drillSettings) drift() clock.Drift { return clock.Drift{Slack: leastSlack} }

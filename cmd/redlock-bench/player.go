@@ -28,6 +28,7 @@ type played struct {
 	began time.Duration   // just before
 	done  time.Duration   // it was there, or for heal the nodes answered again
 	back  []time.Duration // when each of the nodes answered again, if they were to
+	seen  time.Duration   // whether it had happened was known; 0 until then
 	proof string          // what showed that it had happened
 	err   error           // why it did not, or why that was not seen
 }
@@ -45,7 +46,7 @@ func newPlayer(plan []act, patients []patient, w witness) *player {
 }
 
 // play does what is planned, each act at its time after epoch, and tells of each
-// when it has been done. It ends early when ctx does, but not in the middle of an
+// when it has begun and when it was seen to have happened. It ends early when ctx does, but not in the middle of an
 // act.
 func (p *player) play(ctx context.Context, epoch time.Time, tell func(played)) {
 	timer := time.NewTimer(time.Hour)
@@ -56,13 +57,12 @@ func (p *player) play(ctx context.Context, epoch time.Time, tell func(played)) {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
-			tell(p.do(ctx, a, epoch))
+			p.do(ctx, a, epoch, tell)
 		}
 	}
 }
 
-// healAll ends all faults, also after an interrupt, and tells of it if there were
-// any.
+// healAll ends all faults that there are, also after an interrupt.
 func (p *player) healAll(ctx context.Context, epoch time.Time, tell func(played)) {
 	a := act{kind: faultHeal}
 	for n, f := range p.fault {
@@ -72,12 +72,12 @@ func (p *player) healAll(ctx context.Context, epoch time.Time, tell func(played)
 	}
 	if len(a.nodes) > 0 {
 		a.at = time.Since(epoch)
-		tell(p.do(ctx, a, epoch))
+		p.do(ctx, a, epoch, tell)
 	}
 }
 
 // do does one act on all its nodes at once.
-func (p *player) do(ctx context.Context, a act, epoch time.Time) played {
+func (p *player) do(ctx context.Context, a act, epoch time.Time, tell func(played)) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), faultPatience)
 	defer cancel()
 	before := make([]sight, len(p.patients))
@@ -86,6 +86,7 @@ func (p *player) do(ctx context.Context, a act, epoch time.Time) played {
 		return err
 	})
 	r := played{act: a, began: time.Since(epoch)}
+	tell(r)
 	if err == nil {
 		err = each(a.nodes, func(n int) error { return p.change(ctx, n, a) })
 	}
@@ -105,8 +106,8 @@ func (p *player) do(ctx context.Context, a act, epoch time.Time) played {
 			}
 		}
 	}
-	r.err = err
-	return r
+	r.err, r.seen = err, time.Since(epoch)
+	tell(r)
 }
 
 // change does to one node what an act says.

@@ -23,12 +23,13 @@ const (
 	faultCut     faultKind = "cut"     // connections are reset, new ones too
 	faultHole    faultKind = "hole"    // what is sent to it disappears
 	faultMute    faultKind = "mute"    // it does what it is told, and its answers disappear
+	faultUnplug  faultKind = "unplug"  // a container has no network
 	faultLag     faultKind = "lag"     // its answers come late
 	faultHeal    faultKind = "heal"
 )
 
 // faultKinds are all of them, in the order in which people are told.
-var faultKinds = []faultKind{faultKill, faultRestart, faultWipe, faultStop, faultCut, faultHole, faultMute, faultLag, faultHeal}
+var faultKinds = []faultKind{faultKill, faultRestart, faultWipe, faultStop, faultUnplug, faultCut, faultHole, faultMute, faultLag, faultHeal}
 
 // lasts says whether a node has the fault until it is healed.
 func (k faultKind) lasts() bool { return k != faultRestart && k != faultWipe && k != faultHeal }

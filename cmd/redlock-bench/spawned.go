@@ -19,7 +19,7 @@ var onDisk = []string{"--appendonly", "yes", "--appendfsync", "always", "--no-ap
 // spawnPatients starts servers for a drill. durable ones lose nothing when they
 // are killed.
 func spawnPatients(ctx context.Context, count int, durable bool) (*cluster, []patient, error) {
-	c := &cluster{durable: durable}
+	c := &cluster{}
 	var patients []patient
 	var options redisproc.Options
 	if durable {

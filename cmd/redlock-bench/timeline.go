@@ -21,7 +21,7 @@ type timeline struct {
 	last  time.Duration
 }
 
-// follow tells of acts and seconds until no more acts come.
+// follow tells of acts and seconds until there are no more acts to come.
 func (t *timeline) follow(acts <-chan played) {
 	fmt.Fprintf(t.out, "\n%8s %9s %10s %10s  %s\n", "time", "grants/s", "p99 own", "p99 shared", "failed; nodes at fault")
 	for {
@@ -60,7 +60,9 @@ func (t *timeline) act(a played) {
 			t.fault[n] = a.kind
 		}
 	}
-	t.acts = append(t.acts, a)
+	if a.seen > 0 {
+		t.acts = append(t.acts, a)
+	}
 	fmt.Fprintln(t.out, a.line())
 }
 
@@ -84,13 +86,16 @@ func (b beat) line() string {
 	return strings.TrimRight(line, " ")
 }
 
-// line is an act in one line.
+// line is an act in one line, when it has begun or when it was seen to have
+// happened.
 func (p played) line() string {
-	what := p.proof
-	if p.err != nil {
-		what = "DID NOT HAPPEN: " + strings.ReplaceAll(p.err.Error(), "\n", "; ")
-	} else if p.kind == faultHeal {
-		what += fmt.Sprintf(" after %v", (p.done - p.began).Round(time.Millisecond))
+	switch {
+	case p.seen == 0:
+		return fmt.Sprintf("%7.1fs * %v", p.began.Seconds(), p.act)
+	case p.err != nil:
+		return fmt.Sprintf("%7.1fs   %v DID NOT HAPPEN: %s", p.seen.Seconds(), p.act, strings.ReplaceAll(p.err.Error(), "\n", "; "))
+	case p.kind.lasts():
+		return fmt.Sprintf("%7.1fs   %v: %s", p.seen.Seconds(), p.act, p.proof)
 	}
-	return fmt.Sprintf("%7.1fs * %v: %s", p.began.Seconds(), p.act, what)
+	return fmt.Sprintf("%7.1fs   %v: %s, %v later", p.seen.Seconds(), p.act, p.proof, (p.done - p.began).Round(time.Millisecond))
 }
