@@ -124,9 +124,6 @@ func (c *composed) harm(ctx context.Context, a act) error {
 		return c.kill(ctx)
 	case faultRestart:
 		return errors.Join(c.kill(ctx), c.do(ctx, "start", c.container))
-	case faultWipe:
-		// The server goes on writing to files that have no name any more.
-		return errors.Join(c.do(ctx, "exec", c.container, "sh", "-c", "rm -rf /data/*"), c.kill(ctx), c.do(ctx, "start", c.container))
 	case faultStop:
 		return c.do(ctx, "pause", c.container)
 	case faultUnplug:
@@ -137,7 +134,7 @@ func (c *composed) harm(ctx context.Context, a act) error {
 
 func (c *composed) heal(ctx context.Context, fault faultKind) error {
 	switch fault {
-	case faultKill, faultRestart, faultWipe:
+	case faultKill, faultRestart:
 		return c.do(ctx, "start", c.container)
 	case faultStop:
 		return c.do(ctx, "unpause", c.container)
@@ -174,6 +171,7 @@ func (c *composed) do(ctx context.Context, args ...string) error {
 func docker(ctx context.Context, args ...string) (string, error) {
 	var out, complaint bytes.Buffer
 	cmd := exec.CommandContext(ctx, "docker", args...)
+	apart(cmd)
 	cmd.Stdout, cmd.Stderr = &out, &complaint
 	if err := cmd.Run(); err != nil {
 		if said := strings.TrimSpace(complaint.String()); said != "" {

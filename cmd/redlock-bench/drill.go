@@ -97,7 +97,7 @@ func (d drill) run(ctx context.Context) (r drillReport, err error) {
 	r.head(d.text)
 
 	cfg := c.config(d.ttl, d.ttl, prefix)
-	cfg.Fenced = d.fenced
+	cfg.Fenced, cfg.NodeTimeout = d.fenced, d.nodeTimeout
 	lockers, closeAll, err := d.dial(c, cfg)
 	if err != nil {
 		return r, err
@@ -158,7 +158,7 @@ func (d drill) ready(ctx context.Context, lockers []locker) error {
 		group.Go(func() {
 			lease, err := l.Acquire(in, fmt.Sprint("warm-up:", i))
 			if err == nil {
-				err = lease.Release(in)
+				lease.Release(in) // or it runs out
 			}
 			errs[i] = err
 		})
@@ -188,8 +188,10 @@ func (d drill) load(ctx context.Context, lockers []locker, p *player) (l loaded)
 	now := func() time.Duration { return time.Since(epoch) }
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
-	t := &timeline{out: d.text, pulse: newPulse(), now: now, tick: ticker.C, fault: make([]faultKind, len(p.patients))}
-	acts, told := make(chan played), make(chan struct{})
+	over, acts, told := make(chan struct{}), make(chan played), make(chan struct{})
+	t := &timeline{
+		out: d.text, pulse: newPulse(), now: now, tick: ticker.C, over: over, fault: make([]faultKind, len(p.patients)),
+	}
 	go func() {
 		t.follow(acts)
 		close(told)
@@ -211,6 +213,7 @@ func (d drill) load(ctx context.Context, lockers []locker, p *player) (l loaded)
 	}
 	work.Wait()
 	l.end = now()
+	close(over)
 	stop()
 	playback.Wait()
 	p.healAll(ctx, epoch, tell)

@@ -14,19 +14,20 @@ import (
 
 // drillSettings are what a drill was asked for.
 type drillSettings struct {
-	nodes    nodeSet
-	schedule string // of faults, a preset's written out
-	plan     []act
-	workers  int
-	lockers  int
-	length   time.Duration // of the load
-	ttl      time.Duration // also the largest of any client
-	keys     int           // that half of the workers fight for
-	hold     time.Duration
-	seed     uint64
-	fenced   bool
-	durable  bool
-	json     string // a file name, "-" for stdout, "" for none
+	nodes       nodeSet
+	schedule    string // of faults, a preset's written out
+	plan        []act
+	workers     int
+	lockers     int
+	length      time.Duration // of the load
+	ttl         time.Duration // also the largest of any client
+	nodeTimeout time.Duration // 0: the lock's own
+	keys        int           // that half of the workers fight for
+	hold        time.Duration
+	seed        uint64
+	fenced      bool
+	durable     bool
+	json        string // a file name, "-" for stdout, "" for none
 }
 
 // parseDrill reads the arguments of the drill command, as parseRun does.
@@ -41,6 +42,8 @@ func parseDrill(args []string) (drillSettings, error) {
 	whole(fs, &s.lockers, "lockers", 3, 64)
 	span(fs, &s.length, "d", 10*time.Second, 100*time.Millisecond, time.Hour)
 	span(fs, &s.ttl, "ttl", 2*time.Second, 100*time.Millisecond, 10*time.Minute)
+	span(fs, &s.nodeTimeout, "node-timeout", 50*time.Millisecond, time.Millisecond, time.Minute)
+	s.nodeTimeout = 0
 	whole(fs, &s.keys, "keys", 4, 100_000)
 	span(fs, &s.hold, "hold", 5*time.Millisecond, 0, time.Minute)
 	number(fs, &s.seed, "seed", 1)
@@ -60,6 +63,9 @@ func parseDrill(args []string) (drillSettings, error) {
 	}
 	if s.hold > s.ttl/2 {
 		return s, fmt.Errorf("invalid value %v for flag -hold: want at most half of -ttl %v, %v", s.hold, s.ttl, s.ttl/2)
+	}
+	if s.nodeTimeout > s.ttl/4 {
+		return s, fmt.Errorf("invalid value %v for flag -node-timeout: want at most a quarter of -ttl %v, %v", s.nodeTimeout, s.ttl, s.ttl/4)
 	}
 	var err error
 	if s.nodes, err = parseDrillNodes(*nodes); err != nil {
@@ -95,8 +101,11 @@ func (s *drillSettings) arrange(lengthGiven bool) error {
 		}
 	}
 	if !lengthGiven {
-		// Long enough to see what comes of the last act.
-		s.length = cues[len(cues)-1].at + max(s.ttl, s.quarantine()) + 3*time.Second
+		// Long enough to see what comes of the last.
+		s.length = cues[len(cues)-1].at + s.ttl + 3*time.Second
+		if slices.ContainsFunc(cues, func(c cue) bool { return c.kind.restarts() }) {
+			s.length += max(0, s.quarantine()-s.ttl)
+		}
 	}
 	s.plan, err = plan(cues, s.nodes.count, s.seed)
 	return err
@@ -115,12 +124,14 @@ func parseDrillNodes(text string) (nodeSet, error) {
 	return nodeSet{}, fmt.Errorf("want spawn:N with N from 1 to %d, compose or compose:PROJECT: a drill harms its nodes, so it takes none but these", mostNodes)
 }
 
-// faultsOf are the kinds of faults that nodes of a kind can have.
+// faultsOf are the kinds of faults that nodes of a kind can have. The data of a
+// container are in a volume, which cannot be emptied from here.
 func faultsOf(kind string) []faultKind {
+	cannot := faultUnplug
 	if kind == kindCompose {
-		return faultKinds
+		cannot = faultWipe
 	}
-	return slices.DeleteFunc(slices.Clone(faultKinds), func(k faultKind) bool { return k == faultUnplug })
+	return slices.DeleteFunc(slices.Clone(faultKinds), func(k faultKind) bool { return k == cannot })
 }
 
 // drift is the allowance of the drill's lockers.

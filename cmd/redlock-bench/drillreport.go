@@ -27,19 +27,20 @@ type drillReport struct {
 
 // drillSet are the flags of the drill, and what follows from them.
 type drillSet struct {
-	Nodes       string  `json:"nodes"` // spawn or compose
-	Schedule    string  `json:"schedule"`
-	Workers     int     `json:"workers"`
-	Lockers     int     `json:"lockers"`
-	LengthS     float64 `json:"length_s"`
-	TTLMS       float64 `json:"ttl_ms"`
-	QuarantineS float64 `json:"quarantine_s"` // of a node that has restarted
-	Keys        int     `json:"keys"`
-	HoldMS      float64 `json:"hold_ms"`
-	Seed        uint64  `json:"seed"`
-	Fenced      bool    `json:"fenced"`
-	Durable     bool    `json:"durable"`
-	Proxied     bool    `json:"proxied"` // nodes are reached through proxies of the drill
+	Nodes         string  `json:"nodes"` // spawn or compose
+	Schedule      string  `json:"schedule"`
+	Workers       int     `json:"workers"`
+	Lockers       int     `json:"lockers"`
+	LengthS       float64 `json:"length_s"`
+	TTLMS         float64 `json:"ttl_ms"`
+	QuarantineS   float64 `json:"quarantine_s"`              // of a node that has restarted
+	NodeTimeoutMS float64 `json:"node_timeout_ms,omitempty"` // unless it is the lock's own
+	Keys          int     `json:"keys"`
+	HoldMS        float64 `json:"hold_ms"`
+	Seed          uint64  `json:"seed"`
+	Fenced        bool    `json:"fenced"`
+	Durable       bool    `json:"durable"`
+	Proxied       bool    `json:"proxied"` // nodes are reached through proxies of the drill
 }
 
 // reportAct is something that was done to nodes.
@@ -92,7 +93,7 @@ func (d drill) report(found []survey) drillReport {
 			Nodes: d.nodes.kind, Schedule: d.schedule, Workers: d.workers, Lockers: d.lockers,
 			LengthS: d.length.Seconds(), TTLMS: millis(d.ttl), QuarantineS: d.quarantine().Seconds(),
 			Keys: d.keys, HoldMS: millis(d.hold), Seed: d.seed, Fenced: d.fenced, Durable: d.durable,
-			Proxied: d.behindProxies(),
+			NodeTimeoutMS: millis(d.nodeTimeout), Proxied: d.behindProxies(),
 		},
 		Nodes: reportNodes(found),
 		plan:  d.plan,

@@ -10,6 +10,9 @@ that checks them (-fenced), and nothing left on the nodes.
   -nodes SET   spawn:N      N child processes of redis-server or valkey-server, as
                             "redlock-bench help run" has it. This is the default,
                             with N = 5.
+               compose      the containers of docker-compose.cluster.yml, which run
+                            already; compose:PROJECT where they do several times.
+                            What is done to them is done by the docker program.
   -preset NAME a schedule by its name (minority):
                minority     a minority is killed and comes back
                majority     a majority is killed and comes back
@@ -30,8 +33,9 @@ that checks them (-fenced), and nothing left on the nodes.
                FAULT is
                kill         the process is killed, and started again when healed
                restart      it is killed and started again at once
-               wipe         the same, and it comes back empty
+               wipe         the same, and it comes back empty (not with -nodes compose)
                stop         the process hangs until healed
+               unplug       it has no network until healed (-nodes compose only)
                cut          connections are reset, and new ones as they come
                hole         what it is sent disappears, and nobody is told
                mute         it does what it is told, and its answers disappear
@@ -39,17 +43,20 @@ that checks them (-fenced), and nothing left on the nodes.
                             lag:2=80ms@3s
                heal         ends faults: heal@6s all there are, heal:1@6s one of
                             them, heal:n4@6s that of node 4
-               At the end everything is healed.
+               A fault lasts until it is healed, and a node has one at a time. A step
+               waits for the one before it. At the end everything is healed.
   -c N         workers (16): half of them take keys of their own, half fight for some
   -lockers N   how many lockers, each like a process of its own, they share (3)
-  -d TIME      how long the load lasts (until 3s after the last fault is over)
+  -d TIME      how long the load lasts (until some seconds after the last fault)
   -ttl TIME    what the nodes are told, and the largest of any client (2s)
+  -node-timeout TIME
+               how long a node's answer is waited for (50ms, or a fifth of -ttl)
   -keys N      keys that half of the workers fight for (4)
   -hold TIME   how long they hold one (5ms)
   -fenced      have every lease come with a fence, judge their order, and append under
                each to a store in this program that checks them
-  -durable     spawned servers write every grant to disk before they answer it, so
-               that one may vote as soon as it is back. Without it a restarted node is
+  -durable     servers write every grant to disk before they answer it, which spawned
+               ones are told to, and so vote as soon as they are back. Without it a restarted node is
                in quarantine for -ttl and a second or two, with -fenced at least 5s;
                also at the beginning, which the drill waits for.
   -seed N      of the choice of nodes and keys (1)
@@ -70,7 +77,8 @@ the first grant after a majority is back are reported next to what they should b
 and not judged, as they are up to the machine too.
 
 An interrupt (Ctrl-C) ends the drill early: nodes are healed, everything is released,
-printed and judged. A second one ends the program at once.
+printed and judged. A second one ends the program at once; containers then stay as
+they are.
 
 Exit status: 0 clean; 1 something was wrong, or the drill could not be made;
 2 bad flags; 130 interrupted, and clean as far as it went.

@@ -14,6 +14,7 @@ type timeline struct {
 	pulse *pulse
 	now   func() time.Duration // since the load began
 	tick  <-chan time.Time     // when a line is due
+	over  <-chan struct{}      // closed when the load is over
 
 	beats []beat
 	acts  []played
@@ -28,11 +29,13 @@ func (t *timeline) follow(acts <-chan played) {
 		select {
 		case <-t.tick:
 			t.beat()
+		case <-t.over:
+			t.tick, t.over = nil, nil
+			if t.now()-t.last > 100*time.Millisecond {
+				t.beat()
+			}
 		case a, ok := <-acts:
 			if !ok {
-				if t.now()-t.last > 100*time.Millisecond {
-					t.beat()
-				}
 				return
 			}
 			t.act(a)
