@@ -105,7 +105,7 @@ func (d drill) report(found []survey) drillReport {
 func (r *drillReport) take(l loaded) {
 	need := time.Duration(r.Settings.QuarantineS * float64(time.Second))
 	ttl := time.Duration(r.Settings.TTLMS * float64(time.Millisecond))
-	out := findOutages(l.acts, len(r.Nodes), need, l.end)
+	out := findOutages(l.acts, len(r.Nodes), need, ttl, l.end)
 	r.Timeline, r.Phases = l.beats, l.phases
 	r.Outcome = measure(l.run.Holds, out, l.end)
 	r.Outcome.AimBeyondMS, r.Outcome.AimFirstGrantS = millis(aimBeyond), (max(ttl, need) + time.Second).Seconds()

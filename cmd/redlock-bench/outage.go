@@ -97,24 +97,25 @@ type outages struct {
 	some   []stretch // at least one node was or may have been at fault, or was in quarantine
 	many   []stretch // so many that the others are no quorum
 	broken []stretch // so many were or may have been silent, quarantine left aside
-	surely []stretch // so many surely were
+	surely []stretch // so many surely were, or had to be in quarantine
 }
 
 // findOutages makes them of the acts that were played. need is how long a node that
-// has restarted is in quarantine.
-func findOutages(acts []played, nodes int, need, end time.Duration) outages {
+// has restarted is in quarantine, which is not less than maxTTL from when its process
+// began; 0 if there is none.
+func findOutages(acts []played, nodes int, need, maxTTL, end time.Duration) outages {
 	var may, silent, surely [][]stretch
 	for _, own := range absences(acts, nodes, end) {
 		var m, s, c []stretch
 		for _, a := range own {
-			tail := time.Duration(0)
-			if a.kind.restarts() {
-				tail = need
+			tail, rest := time.Duration(0), time.Duration(0)
+			if a.kind.restarts() && need > 0 {
+				tail, rest = need, maxTTL
 			}
 			m = append(m, stretch{a.began, a.back + tail})
 			if a.kind.silences() {
 				s = append(s, stretch{a.began, a.back})
-				c = append(c, stretch{a.gone, a.returning})
+				c = append(c, stretch{a.gone, a.returning + rest})
 			}
 		}
 		may, silent, surely = append(may, m), append(silent, s), append(surely, c)
@@ -182,7 +183,7 @@ func firstAfter(holds []history.Hold, at time.Duration) (first time.Duration, ok
 }
 
 // unfounded are the holds that were asked for and granted while a quorum of the
-// nodes surely could not answer.
+// nodes surely could not vote.
 func unfounded(holds []history.Hold, surely []stretch) (bad []history.Hold) {
 	for _, h := range holds {
 		if slices.ContainsFunc(surely, func(s stretch) bool { return s.from <= h.Called && h.Acquired <= s.to }) {

@@ -63,7 +63,7 @@ func TestBadSchedulesNameTheRightOne(t *testing.T) {
 		"lag:2@3s":              `how late? want lag:WHO=TIME@TIME with 1ms to 1m0s, such as lag:2=80ms@3s`,
 		"lag:2=80@3s":           `how late?`,
 		"lag:2=2m@3s":           `how late?`,
-		"lag=80ms@3s":           `which nodes?`,
+		"lag=80ms@3s":           `how late? want lag:WHO=TIME@TIME`,
 		"heal@3s":               `"heal@3s": no node has a fault then`,
 		"kill:2@3s,heal:3@4s":   `"heal:3@4s": 3 nodes to heal, and only 2 have a fault then`,
 		"kill:n1@3s,heal:n2@4s": `"heal:n2@4s": n2 has no fault then`,

@@ -1,0 +1,312 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/quorumlock/quorumlock/internal/redisproc"
+	"github.com/quorumlock/quorumlock/redlock"
+)
+
+// testDrill is a drill whose text can be read. The lock has all the time that a busy
+// machine may take.
+func testDrill(t *testing.T, args ...string) (drill, *bytes.Buffer) {
+	t.Helper()
+	s, err := parseDrill(append([]string{"-c", "8", "-keys", "2", "-hold", "1ms", "-lockers", "2"}, args...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	return drill{drillSettings: s, text: &text, up: drillNodes, makeLocker: patientLocker}, &text
+}
+
+// until ends a drill early, as Ctrl-C does, with the first lease that was asked for
+// after a line with some words had come.
+func until(t *testing.T, d *drill, text io.Writer, words string) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), hang)
+	t.Cleanup(cancel)
+	var said atomic.Bool
+	d.text = writerFunc(func(b []byte) (int, error) {
+		if bytes.Contains(b, []byte(words)) {
+			said.Store(true)
+		}
+		return text.Write(b)
+	})
+	dial := d.makeLocker
+	d.makeLocker = func(c *cluster, cfg redlock.Config) (locker, error) {
+		l, err := dial(c, cfg)
+		return &endingLocker{locker: l, said: &said, end: cancel}, err
+	}
+	return ctx
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+type endingLocker struct {
+	locker
+	said *atomic.Bool
+	end  func()
+}
+
+func (e *endingLocker) TryAcquire(ctx context.Context, key string) (lease, error) {
+	said := e.said.Load()
+	l, err := e.locker.TryAcquire(ctx, key)
+	if said && err == nil {
+		e.end()
+	}
+	return l, err
+}
+
+func wantCleanDrill(t *testing.T, r drillReport, err error, text string) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err, text)
+	}
+	if !r.Check.Clean || r.Check.Asked != len(r.Nodes) || r.Outcome.Grants == 0 || r.Check.Holds != r.Outcome.Grants {
+		t.Fatalf("not clean:\n%s", text)
+	}
+	for _, f := range r.Faults {
+		if f.Proof == "" || f.Error != "" {
+			t.Errorf("fault %+v", f)
+		}
+	}
+}
+
+func TestGrantsGoOnWhileAMinorityIsDead(t *testing.T) {
+	redisproc.Require(t)
+	d, text := testDrill(t, "-durable", "-fenced", "-d", "1h", "-fault", "kill:minority@100ms")
+	r, err := d.run(until(t, &d, text, "n1, n4: PING is not answered"))
+	wantCleanDrill(t, r, err, text.String())
+	if r.Outcome.Minority.Grants == 0 || len(r.Outcome.Recoveries) != 0 {
+		t.Errorf("outcome %+v", r.Outcome)
+	}
+	if len(r.Faults) != 2 || r.Faults[0].Kind != "kill" || len(r.Faults[0].Nodes) != 2 || r.Faults[1].Kind != "heal" {
+		t.Errorf("faults %+v", r.Faults)
+	}
+	if r.Check.Fenced != r.Check.Holds || r.Check.Appended == 0 {
+		t.Errorf("check %+v", r.Check)
+	}
+	if !r.Interrupted || status(r.Check, err, true) != exitInterrupted || !strings.HasSuffix(text.String(), "verdict: clean, interrupted\n") {
+		t.Errorf("the text ends otherwise:\n%s", text)
+	}
+}
+
+func TestGrantsComeBackWithAMajority(t *testing.T) {
+	redisproc.Require(t)
+	d, text := testDrill(t, "-nodes", "spawn:3", "-durable", "-ttl", "1s", "-d", "1h", "-fault", "kill:majority@100ms,heal@1s")
+	r, err := d.run(until(t, &d, text, ": PING is answered"))
+	wantCleanDrill(t, r, err, text.String())
+	if len(r.Outcome.Recoveries) != 1 || r.Outcome.Recoveries[0].FirstGrantS == nil {
+		t.Fatalf("outcome %+v", r.Outcome)
+	}
+	if failed := r.Phases[0].Failed["no_quorum"]; failed == 0 {
+		t.Errorf("nobody has noticed:\n%s", text)
+	}
+}
+
+// Servers that have just started, or have just lost what they knew, are waited for.
+func TestWipedMajorityIsInQuarantine(t *testing.T) {
+	redisproc.Require(t)
+	d, text := testDrill(t, "-nodes", "spawn:3", "-ttl", "500ms", "-d", "1h", "-fault", "wipe:majority@100ms")
+	r, err := d.run(until(t, &d, text, "a key put there before is gone"))
+	wantCleanDrill(t, r, err, text.String())
+	if len(r.Outcome.Recoveries) != 1 || r.Outcome.Recoveries[0].FirstGrantS == nil {
+		t.Fatalf("outcome %+v", r.Outcome)
+	}
+	if e := r.Phases[0].Errors["no_quorum"]; !strings.Contains(text.String(), "quarantine") || e == "" {
+		t.Errorf("nobody was in quarantine: %q\n%s", e, text)
+	}
+}
+
+func TestFaultsOnTheWayAreSeen(t *testing.T) {
+	redisproc.Require(t)
+	d, text := testDrill(t, "-durable", "-d", "1h", "-nodes", "spawn:5", "-fault",
+		"cut:n1@0s,hole:n2@0s,heal@1ms,mute:n3@2ms,stop:n4@2ms,heal@3ms,lag:n5=300ms@4ms,restart:n1@5ms,heal:n5@6ms")
+	r, err := d.run(until(t, &d, text, "heal n5: PING is answered"))
+	wantCleanDrill(t, r, err, text.String())
+	var kinds []string
+	for _, f := range r.Faults {
+		kinds = append(kinds, f.Kind)
+	}
+	if got := strings.Join(kinds, " "); got != "cut hole heal mute stop heal lag restart heal" {
+		t.Errorf("played %s", got)
+	}
+}
+
+func TestTwoHoldersAtOnceFailTheDrill(t *testing.T) {
+	redisproc.Require(t)
+	d, text := testDrill(t, "-nodes", "spawn:1", "-durable", "-keys", "1", "-hold", "5ms", "-d", "1h", "-fault", "restart:1@50ms")
+	d.makeLocker = func(*cluster, redlock.Config) (locker, error) { return &fakeLocker{broken: true}, nil }
+	r, err := d.run(until(t, &d, text, "another run_id"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Check.Clean || r.Check.Overlaps == 0 || status(r.Check, nil, false) != exitFailed {
+		t.Errorf("check %+v", r.Check)
+	}
+	if !strings.Contains(text.String(), "FAULT: two holders at once: holder ") || !strings.Contains(text.String(), "verdict: FAILED") {
+		t.Errorf("text:\n%s", text)
+	}
+}
+
+// A lock that does not ask its nodes grants while they are dead.
+func TestGrantWithoutAQuorumFailsTheDrill(t *testing.T) {
+	redisproc.Require(t)
+	d, text := testDrill(t, "-nodes", "spawn:1", "-durable", "-d", "1h", "-fault", "kill:1@50ms")
+	all := &fakeLocker{}
+	d.makeLocker = func(*cluster, redlock.Config) (locker, error) { return all, nil }
+	r, err := d.run(until(t, &d, text, "PING is not answered"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Check.Clean || r.Check.Overlaps != 0 || status(r.Check, nil, true) != exitFailed {
+		t.Errorf("check %+v", r.Check)
+	}
+	if !strings.Contains(text.String(), "FAULT: granted without a quorum: holder ") {
+		t.Errorf("text:\n%s", text)
+	}
+}
+
+// unharmed is a node to which nothing can be done.
+type unharmed struct{ err error }
+
+func (u unharmed) harm(context.Context, act) error       { return u.err }
+func (u unharmed) heal(context.Context, faultKind) error { return u.err }
+
+func TestFaultThatDidNotHappenFailsTheDrill(t *testing.T) {
+	for _, test := range []struct {
+		fault string
+		err   error
+		want  string
+	}{
+		{"kill:n1@1ms", nil, "n1: it still answers"},
+		{"restart:n1@1ms", nil, "n1: it is still the same process"},
+		{"lag:n1=1m@1ms", nil, "n1: it is not late: PING took "},
+		{"stop:n1@1ms", errors.New("no such process"), "n1: no such process"},
+	} {
+		d, text := testDrill(t, "-nodes", "spawn:1", "-durable", "-d", "1h", "-fault", test.fault)
+		d.up = func(ctx context.Context, s drillSettings) (*cluster, []patient, error) {
+			c, err := nodeSet{kind: kindEmbedded, count: 1}.up(ctx)
+			return c, []patient{unharmed{test.err}}, err
+		}
+		d.makeLocker = func(*cluster, redlock.Config) (locker, error) { return &fakeLocker{}, nil }
+		r, err := d.run(until(t, &d, text, "DID NOT HAPPEN"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Check.Clean || status(r.Check, nil, false) != exitFailed || len(r.Faults) == 0 || !strings.Contains(r.Faults[0].Error, test.want) {
+			t.Errorf("%s: %+v", test.fault, r.Faults)
+		}
+		if !strings.Contains(text.String(), "DID NOT HAPPEN: "+test.want) || !strings.Contains(text.String(), "verdict: FAILED") {
+			t.Errorf("%s:\n%s", test.fault, text)
+		}
+	}
+}
+
+// What the drill takes for the quarantine is what the lock says of nodes that have
+// just started.
+func TestQuarantineIsTheLocks(t *testing.T) {
+	for _, args := range [][]string{{"-ttl", "2s"}, {"-ttl", "2s", "-fenced"}, {"-ttl", "9.95s"}, {"-ttl", "2s", "-durable"}} {
+		d, _ := testDrill(t, args...)
+		c, err := nodeSet{kind: kindEmbedded, count: 1}.up(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.lead, c.durable = 0, d.durable
+		cfg := c.config(d.ttl, d.ttl, "")
+		cfg.Fenced = d.fenced
+		l, err := redlock.Dial(c.urls, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := l.Audit(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		need, left := d.quarantine().Seconds(), r.Nodes[0].QuarantinedS
+		// The node is a moment old, which it counts in whole seconds.
+		if left > need || left > 0 != (need > 0) || d.drift() != cfg.Drift {
+			t.Errorf("%v: %v s, and of that the lock has %v s to go", args, need, left)
+		}
+		if up := time.Since(time.Now()); left < need-10 && up < time.Second {
+			t.Errorf("%v: %v s, and the lock says %v s", args, need, left)
+		}
+		if err := errors.Join(l.Close(t.Context()), c.down()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestDrillAsJSONParses(t *testing.T) {
+	d, text := testDrill(t, "-nodes", "spawn:1", "-durable", "-d", "1h", "-fault", "lag:n1=1m@1ms")
+	d.up = func(ctx context.Context, s drillSettings) (*cluster, []patient, error) {
+		c, err := nodeSet{kind: kindEmbedded, count: 1}.up(ctx)
+		return c, []patient{unharmed{}}, err
+	}
+	r, err := d.run(until(t, &d, text, "DID NOT HAPPEN"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := writeJSON(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	var back drillReport
+	dec := json.NewDecoder(&b)
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&back); err != nil {
+		t.Fatal(err)
+	}
+	if back.Outcome.Grants != r.Outcome.Grants || len(back.Faults) != len(r.Faults) || back.Settings != r.Settings {
+		t.Errorf("read back %+v, want %+v", back, r)
+	}
+}
+
+// Ctrl-C in a drill ends it, heals its nodes, and leaves no server behind.
+func TestInterruptEndsADrill(t *testing.T) {
+	redisproc.Require(t)
+	ctx, cancel := context.WithTimeout(t.Context(), hang)
+	defer cancel()
+	c := exec.CommandContext(ctx, os.Args[0], "drill", "-nodes", "spawn:3", "-durable", "-ttl", "4s", "-node-timeout", "1s", "-d", "1h", "-fault", "stop:n2@0s")
+	c.Env = append(os.Environ(), mainEnv+"=1")
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var errs bytes.Buffer
+	c.Stderr = &errs
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer c.Wait()
+	var text bytes.Buffer
+	line := make([]byte, 1<<16)
+	for !strings.Contains(text.String(), "PING is not answered") {
+		n, err := out.Read(line)
+		if text.Write(line[:n]); err != nil {
+			t.Fatalf("%v\n%s%s", err, &text, &errs)
+		}
+	}
+	if err := c.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := text.ReadFrom(out); err != nil {
+		t.Fatal(err)
+	}
+	c.Wait()
+	if got := c.ProcessState.ExitCode(); got != exitInterrupted || !strings.Contains(text.String(), "heal n2: PING is answered") ||
+		!strings.HasSuffix(text.String(), "verdict: clean, interrupted\n") {
+		t.Errorf("exit status %d\n%s%s", got, &text, &errs)
+	}
+}
