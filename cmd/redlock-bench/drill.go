@@ -14,6 +14,9 @@ import (
 	"github.com/quorumlock/quorumlock/redlock"
 )
 
+// keptTTLs is for how many TTLs a lease is held that is renewed.
+const keptTTLs = 3
+
 // readyPatience is how long the first locks may take to come, beyond a quarantine.
 const readyPatience = 20 * time.Second
 
@@ -180,6 +183,7 @@ type loaded struct {
 	phases []reportPhase
 	beats  []beat
 	acts   []played
+	steps  int // how many of the plan they are; what is healed at the end comes on top
 }
 
 // load puts the load on while the plan is played, and heals all nodes afterwards.
@@ -200,7 +204,7 @@ func (d drill) load(ctx context.Context, lockers []locker, p *player) (l loaded)
 
 	playing, stop := context.WithCancel(ctx)
 	var playback, work sync.WaitGroup
-	playback.Go(func() { p.play(playing, epoch, tell) })
+	playback.Go(func() { l.steps = p.play(playing, epoch, tell) })
 	phases := d.phases()
 	all, took := make([]*recorder, len(phases)), make([]time.Duration, len(phases))
 	for i, ph := range phases {
@@ -243,7 +247,7 @@ func (d drill) phases() []phase {
 	kept := phase{
 		name: "kept", workers: d.lockers, length: d.length, seed: d.seed + 2,
 		keys: func(worker int) []string { return numbered(fmt.Sprintf("kept:%d:", worker), 1) },
-		wait: d.ttl, hold: 3 * d.ttl, kept: true,
+		wait: d.ttl, hold: keptTTLs * d.ttl, kept: true,
 	}
 	all = append(all, kept)
 	first, store := 0, (*history.Store)(nil)

@@ -119,7 +119,7 @@ func (r *drillReport) take(l loaded) {
 		}
 		if a.err != nil {
 			ra.Error = a.err.Error()
-			r.Check.fault("%v at %.1fs did not happen, so this drill says nothing of it: %v", a.act, ra.BeganS, a.err)
+			r.Check.fault("%v at %.1fs did not happen, so this drill says nothing of it: %s", a.act, ra.BeganS, oneLine(a.err))
 		}
 		r.Faults = append(r.Faults, ra)
 	}
@@ -131,8 +131,8 @@ func (r *drillReport) take(l loaded) {
 		}
 		r.Check.fault("granted without a quorum: %v, called at %v", h, h.Called)
 	}
-	if played := len(l.acts); played < len(r.plan) && !r.Interrupted {
-		r.Check.fault("%d of %d steps were played: the end came first", played, len(r.plan))
+	if l.steps < len(r.plan) && !r.Interrupted {
+		r.Check.fault("only %d of %d steps were played before the end came: want a longer -d", l.steps, len(r.plan))
 	}
 }
 
@@ -148,7 +148,9 @@ func (c *reportCheck) fault(format string, args ...any) {
 // measure is what the faults did to the lock, by what was held. It sorts holds.
 func measure(holds []history.Hold, out outages, end time.Duration) outcomes {
 	gap := longestGap(holds, end)
-	o := outcomes{Grants: len(holds), LongestGapS: (gap.to - gap.from).Seconds(), LongestGapFromS: gap.from.Seconds()}
+	o := outcomes{
+		Grants: len(holds), LongestGapS: (gap.to - gap.from).Seconds(), LongestGapFromS: gap.from.Seconds(), Recoveries: []recovery{},
+	}
 	for i, took := range waits(holds) {
 		h := holds[i]
 		during := stretch{h.Acquired - took, h.Acquired}

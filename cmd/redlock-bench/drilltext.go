@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -18,11 +19,16 @@ func (r drillReport) head(w io.Writer) {
 	}
 	fmt.Fprintf(w, "drill     %s, %d workers of %d lockers, TTL %s%s, seed %d\n", seconds(s.LengthS), s.Workers, s.Lockers, ms(s.TTLMS), fences, s.Seed)
 	fmt.Fprintf(w, "          half of them on %d keys each of their own, half on %d keys for all, held for %s\n", ownKeys, s.Keys, ms(s.HoldMS))
+	fmt.Fprintf(w, "          and one lease for each locker, renewed for %s\n", ms(keptTTLs*s.TTLMS))
 	kind := s.Nodes
 	if s.Proxied {
 		kind += " behind a proxy"
 	}
-	nodeLines(w, r.Nodes, kind)
+	named := slices.Clone(r.Nodes)
+	for i, n := range named {
+		named[i].URL = fmt.Sprintf("n%d %s", i+1, n.URL)
+	}
+	nodeLines(w, named, kind)
 	switch {
 	case s.Durable && s.Nodes == kindSpawn:
 		fmt.Fprintln(w, "          on disk before it is answered: one that restarts votes at once")

@@ -46,20 +46,21 @@ func newPlayer(plan []act, patients []patient, w witness) *player {
 }
 
 // play does what is planned, each act at its time after epoch, and tells of each
-// when it has begun and when it was seen to have happened. It ends early when ctx does, but not in the middle of an
-// act.
-func (p *player) play(ctx context.Context, epoch time.Time, tell func(played)) {
+// when it has begun and when it was seen to have happened. It ends early when ctx
+// does, but not in the middle of an act, and returns how many there were.
+func (p *player) play(ctx context.Context, epoch time.Time, tell func(played)) int {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	for _, a := range p.plan {
+	for n, a := range p.plan {
 		timer.Reset(time.Until(epoch.Add(a.at)))
 		select {
 		case <-ctx.Done():
-			return
+			return n
 		case <-timer.C:
 			p.do(ctx, a, epoch, tell)
 		}
 	}
+	return len(p.plan)
 }
 
 // healAll ends all faults that there are, also after an interrupt.

@@ -96,9 +96,12 @@ func (p played) line() string {
 	case p.seen == 0:
 		return fmt.Sprintf("%7.1fs * %v", p.began.Seconds(), p.act)
 	case p.err != nil:
-		return fmt.Sprintf("%7.1fs   %v DID NOT HAPPEN: %s", p.seen.Seconds(), p.act, strings.ReplaceAll(p.err.Error(), "\n", "; "))
+		return fmt.Sprintf("%7.1fs   %v DID NOT HAPPEN: %s", p.seen.Seconds(), p.act, oneLine(p.err))
 	case p.kind.lasts():
 		return fmt.Sprintf("%7.1fs   %v: %s", p.seen.Seconds(), p.act, p.proof)
 	}
 	return fmt.Sprintf("%7.1fs   %v: %s, %v later", p.seen.Seconds(), p.act, p.proof, (p.done - p.began).Round(time.Millisecond))
 }
+
+// oneLine is what an error of several lines says.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
