@@ -51,7 +51,11 @@ func (r drillReport) foot(w io.Writer) {
 	o := r.Outcome
 	fmt.Fprintf(w, "\n%d grants; the longest time without one was %s, from %s on\n", o.Grants, seconds(o.LongestGapS), seconds(o.LongestGapFromS))
 	for _, p := range r.Phases {
-		fmt.Fprintf(w, "  %-9s keys: %d cycles ok; failed: %s\n", p.Name, p.OK, failuresText(p.Failed))
+		cut := ""
+		if p.CutShort > 0 {
+			cut = fmt.Sprintf(", %d cut short by the end", p.CutShort)
+		}
+		fmt.Fprintf(w, "  %-9s keys: %d cycles ok%s; failed: %s\n", p.Name, p.OK, cut, failuresText(p.Failed))
 		for _, name := range failureNames {
 			if e := p.Errors[name]; e != "" {
 				fmt.Fprintf(w, "    first %s: %s\n", words(name), indented(e))
