@@ -183,6 +183,23 @@ func TestGrantWithoutAQuorumFailsTheDrill(t *testing.T) {
 	}
 }
 
+// Whoever says of nodes that forget that they are durable has locks granted twice.
+func TestLieAboutDurabilityFailsTheDrill(t *testing.T) {
+	redisproc.Require(t)
+	d, text := testDrill(t, "-nodes", "spawn:3", "-ttl", "25s", "-d", "1h", "-fault", "wipe:majority@50ms")
+	d.makeLocker = func(c *cluster, cfg redlock.Config) (locker, error) {
+		cfg.DurableNodes = true
+		return newQuorumLocker(c, cfg)
+	}
+	r, err := d.run(until(t, &d, text, "a key put there before is gone"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Check.Clean || status(r.Check, nil, true) != exitFailed || !strings.Contains(text.String(), "FAULT: granted without a quorum: holder ") {
+		t.Errorf("check %+v\n%s", r.Check, text)
+	}
+}
+
 // What the drill takes for the quarantine is what the lock says of it.
 func TestQuarantineIsTheLocks(t *testing.T) {
 	redisproc.Require(t)

@@ -122,3 +122,15 @@ func TestDrillThatEndsTooSoonFails(t *testing.T) {
 		}
 	}
 }
+
+func TestWriteThatIsLostIsNotClean(t *testing.T) {
+	a := history.Append{Entry: history.Entry{Key: "k", Fence: 1001, Element: "0/1"}, Lease: 1, Called: 1, Returned: 2, Outcome: history.OK}
+	there := decide(history.Run{Appends: []history.Append{a}, Log: []history.Entry{a.Entry}}, true, make([]survey, 3), nil)
+	if !there.Clean || there.Appended != 1 || there.StoreFaults != 0 {
+		t.Errorf("%+v", there)
+	}
+	lost := decide(history.Run{Appends: []history.Append{a}}, true, make([]survey, 3), nil)
+	if lost.Clean || lost.StoreFaults != 1 || len(lost.Faults) != 1 {
+		t.Errorf("%+v", lost)
+	}
+}
