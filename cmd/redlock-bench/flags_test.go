@@ -139,6 +139,7 @@ func TestBadFlagsOfTheDoctorNameTheRightValue(t *testing.T) {
 func TestUsageKnowsTheFlags(t *testing.T) {
 	for usage, flags := range map[string]string{
 		runUsage:    "nodes c d n ttl keys hold seed fenced durable json history",
+		drillUsage:  "nodes preset fault c lockers d ttl node-timeout keys hold fenced durable seed json",
 		doctorUsage: "nodes durable fenced max-ttl node-timeout prefix json",
 	} {
 		for name := range strings.FieldsSeq(flags) {
