@@ -1,0 +1,140 @@
+package cluster
+
+import (
+	"context"
+	"time"
+
+	"github.com/quorumlock/quorumlock/internal/history"
+	"github.com/quorumlock/quorumlock/internal/redisproc"
+	"github.com/quorumlock/quorumlock/test/cluster/client"
+	"github.com/quorumlock/quorumlock/test/cluster/nodes"
+)
+
+// killed has so many masters killed while 32 clients work, and they come back with
+// their data.
+func killed(masters int) func(*scenario) {
+	return func(s *scenario) {
+		s.start(8, 4, nil)
+		s.progress(30)
+		victims := s.nodes[:masters]
+		s.kill(victims)
+		s.progress(30)
+		s.back(victims, redisproc.Keep)
+		s.progress(30)
+		s.end()
+	}
+}
+
+// majority has three masters killed and brought back: with their data where they are
+// durable, and else without.
+func majority(s *scenario) {
+	s.start(8, 4, nil)
+	s.progress(30)
+	victims := s.nodes[1:4]
+	s.kill(victims)
+	gone := client.Now()
+	s.pass(500 * time.Millisecond)
+	s.back(victims, redisproc.Keep)
+	back := client.Now()
+	s.progressSince(back, 50)
+	v := s.judge()
+	for _, h := range s.holds() {
+		if h.Called > gone && h.Acquired < back {
+			s.Errorf("two of five have granted a lease: %v", h)
+		}
+		if h.Acquired >= back && (s.report.Back == 0 || h.Acquired-back < s.report.Back) {
+			s.report.Back = h.Acquired - back
+		}
+	}
+	s.clean(v)
+}
+
+// holds are the leases of the run.
+func (s *scenario) holds() []history.Hold {
+	s.Helper()
+	run, err := history.Recorded(s.record.events)
+	s.must(err)
+	return run.Holds
+}
+
+// rolling has each master restarted while clients work.
+func rolling(s *scenario) {
+	s.start(4, 4, nil)
+	for i := range s.nodes {
+		s.progress(30)
+		s.kill(s.nodes[i : i+1])
+		s.progress(30)
+		s.back(s.nodes[i:i+1], redisproc.Keep)
+	}
+	s.progress(30)
+	s.end()
+}
+
+// paused has two masters halted for longer than a lease lasts.
+func paused(s *scenario) {
+	s.start(4, 4, nil)
+	s.progress(30)
+	victims := s.nodes[3:]
+	s.pause(victims)
+	from := client.Now()
+	s.pass(2 * ttl)
+	s.progressSince(from, 100)
+	s.resume(victims)
+	s.progress(30)
+	s.end()
+}
+
+// kill kills nodes, and sees that they are gone.
+func (s *scenario) kill(which []*nodes.Node) {
+	s.Helper()
+	s.all(which, func(n *nodes.Node) error { return n.Kill(s.ctx) })
+	for _, n := range which {
+		if n.Answers(s.ctx) {
+			s.Fatalf("%s was killed and answers", n.Addr())
+		}
+	}
+	s.happened("%d killed", len(which))
+}
+
+// back starts nodes again, and sees that they are others than before.
+func (s *scenario) back(which []*nodes.Node, data redisproc.Data) {
+	s.Helper()
+	s.all(which, func(n *nodes.Node) error { return n.Restart(s.ctx, data) })
+	for _, n := range which {
+		up, err := n.Info(s.ctx, "server", "uptime_in_seconds")
+		s.must(err)
+		s.happened("back, up %s s", up)
+	}
+}
+
+// silence is how long a node is given to prove that it does not answer.
+const silence = 200 * time.Millisecond
+
+// pause halts nodes, and sees that they do not answer.
+func (s *scenario) pause(which []*nodes.Node) {
+	s.Helper()
+	s.all(which, func(n *nodes.Node) error { return n.Pause(s.ctx) })
+	s.silent(which)
+	s.happened("%d paused", len(which))
+}
+
+// silent sees that nodes do not answer.
+func (s *scenario) silent(which []*nodes.Node) {
+	s.Helper()
+	s.all(which, func(n *nodes.Node) error {
+		inTime, cancel := context.WithTimeout(s.ctx, silence)
+		defer cancel()
+		if n.Answers(inTime) {
+			s.Errorf("%s answers", n.Addr())
+		}
+		return nil
+	})
+}
+
+func (s *scenario) resume(which []*nodes.Node) {
+	s.Helper()
+	s.all(which, func(n *nodes.Node) error { return n.Resume(s.ctx) })
+	for _, n := range which {
+		eventually(s.T, n.Addr()+" answers again", func() bool { return n.Answers(s.ctx) })
+	}
+}
