@@ -2,16 +2,12 @@ package cluster
 
 import (
 	"context"
-	"flag"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/quorumlock/quorumlock/internal/redisproc"
 	"github.com/quorumlock/quorumlock/test/cluster/nodes"
 )
-
-var longest = flag.Duration("longest", 5*time.Minute, "when a scenario that still runs is given up")
 
 // backend is what a scenario runs on.
 type backend struct {
@@ -20,11 +16,13 @@ type backend struct {
 	resource nodes.Backend
 }
 
-// processes is that backend, or skips the test where there is no server to start.
-func processes(t *testing.T) backend {
+// backends are all there are. Each ends a test where it cannot be had.
+var backends = map[string]func(*testing.T) []backend{"processes": processes, "containers": containers}
+
+func processes(t *testing.T) []backend {
 	t.Helper()
 	redisproc.Require(t)
-	return backend{"processes", nodes.Processes{}, nodes.Processes{}}
+	return []backend{{"processes", nodes.Processes{}, nodes.Processes{}}}
 }
 
 // cluster is five nodes and the resource.

@@ -46,12 +46,13 @@ func images(t *testing.T, e *nodes.Engine) []string {
 	return names
 }
 
-func TestContainers(t *testing.T) {
+// containers are those of each image.
+func containers(t *testing.T) (several []backend) {
+	t.Helper()
 	e := engine(t)
-	var backends []backend
 	for _, image := range images(t, e) {
 		c := nodes.Containers{Engine: e, Image: image}
-		backends = append(backends, backend{"containers", c, c})
+		several = append(several, backend{"containers", c, c})
 	}
-	run(t, backends...)
+	return several
 }

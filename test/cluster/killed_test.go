@@ -134,7 +134,5 @@ func (s *scenario) silent(which []*nodes.Node) {
 func (s *scenario) resume(which []*nodes.Node) {
 	s.Helper()
 	s.all(which, func(n *nodes.Node) error { return n.Resume(s.ctx) })
-	for _, n := range which {
-		eventually(s.T, n.Addr()+" answers again", func() bool { return n.Answers(s.ctx) })
-	}
+	s.answer(which)
 }

@@ -36,7 +36,6 @@ func begin(t *testing.T, s client.Settings, servers []string) *process {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(link.Close)
 		p.links = append(p.links, link)
 		s.Nodes = append(s.Nodes, link.Addr())
 	}
@@ -74,6 +73,9 @@ func (p *process) kill() {
 	p.killed = true
 	p.cmd.Process.Kill()
 	<-p.ended
+	for _, l := range p.links {
+		l.Close()
+	}
 }
 
 // stop halts it, and returns when it has come to a halt.

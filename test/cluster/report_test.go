@@ -25,6 +25,7 @@ type report struct {
 
 	Acquisitions int
 	Lost         int // leases that ended while they were held
+	Steps        int // of the clocks of clients
 	Down         int // connections to nodes that ended, or were not made
 	Appended     int
 	Refused      int // appends whose fence was stale
@@ -55,6 +56,7 @@ func (r *report) figures(run history.Run, began, took time.Duration, sums []clie
 	}
 	for _, s := range sums {
 		r.Down += s.Down
+		r.Steps += s.Steps
 	}
 	r.LongestWithout = without(run.Holds, began, began+took)
 	r.LongestWait = wait(run.Holds)

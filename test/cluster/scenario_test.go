@@ -40,18 +40,20 @@ type scenario struct {
 	keys     []string
 	clients  []*process
 	record   *record
+	backend  backend
 	report   report
 	began    time.Duration // when the first clients were started
 
 	timingBroken bool
 }
 
-// newScenario starts five nodes and the resource.
-func newScenario(t *testing.T, name string, b backend, durable bool) *scenario {
+// newScenario starts five nodes and the resource, for a scenario that is to last for
+// about so long.
+func newScenario(t *testing.T, name string, b backend, durable bool, length time.Duration) *scenario {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), *longest)
+	ctx, cancel := context.WithTimeout(context.Background(), length+5*hang)
 	t.Cleanup(cancel)
-	s := &scenario{T: t, ctx: ctx, durable: durable, record: newRecord(t)}
+	s := &scenario{T: t, ctx: ctx, backend: b, durable: durable, record: newRecord(t)}
 	for i := range 12 {
 		s.keys = append(s.keys, fmt.Sprint("stock:", i))
 	}
@@ -94,6 +96,12 @@ func startAll(t *testing.T, ctx context.Context, b nodes.Backend, durable []bool
 		}
 	}
 	return started
+}
+
+// another starts a server beside the nodes.
+func (s *scenario) another() *nodes.Node {
+	s.Helper()
+	return startAll(s.T, s.ctx, s.backend.resource, []bool{false})[0]
 }
 
 // start starts so many processes of so many clients each.

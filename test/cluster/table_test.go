@@ -1,43 +1,77 @@
 package cluster
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/quorumlock/quorumlock/internal/redisproc"
+	"github.com/quorumlock/quorumlock/test/cluster/nodes"
+)
 
 // row is a scenario.
 type row struct {
 	name    string
 	durable bool // the nodes, and the clients know
+	clocks  bool // the nodes have clocks of their own
 	run     func(*scenario)
 
 	// Where it does not run, and why.
 	not map[string]string
 }
 
+// Why a row does not run on a backend.
+const (
+	noNetwork = "a process has no network of its own to be taken off; what that does to clients is done by their links in the rows beside it"
+	oneClock  = "a container has the clock of its machine, and what gives a process another is built for the libraries of this machine, not of an image"
+)
+
 // table is what runs on every backend.
 var table = []row{
 	{name: "one master is killed", durable: true, run: killed(1)},
 	{name: "two masters are killed", durable: true, run: killed(2)},
 	{name: "a majority is killed and comes back with its data", durable: true, run: majority},
-	{name: "a majority is killed and comes back empty", durable: false, run: majority},
+	{name: "a majority is killed and comes back empty", run: majority},
 	{name: "all masters are restarted, one after the other", durable: true, run: rolling},
 	{name: "two masters pause", durable: true, run: paused},
+	{name: "two masters are taken off the network", durable: true, run: disconnected, not: map[string]string{"processes": noNetwork}},
+	{name: "two masters are cut off", durable: true, run: links("connections cut and refused", (*redisproc.Proxy).Cut,
+		func(t redisproc.Tally) int { return t.Cut + t.Refused })},
+	{name: "nothing comes to two masters", durable: true, run: links("bytes swallowed", hole(redisproc.Requests),
+		func(t redisproc.Tally) int { return t.Swallowed })},
+	{name: "nothing comes from two masters", durable: true, run: links("bytes swallowed", hole(redisproc.Replies),
+		func(t redisproc.Tally) int { return t.Swallowed })},
+	{name: "two masters are slow", durable: true, run: links("answers late", slow,
+		func(t redisproc.Tally) int { return t.Lagged })},
+	{name: "two masters are read-only", durable: true, run: refused(readOnly)},
+	{name: "two masters are out of memory", durable: true, run: refused(outOfMemory)},
+	{name: "two masters have another password", durable: true, run: refused(password)},
+	{name: "two masters are busy", durable: true, run: refused(busy)},
+	{name: "clocks of clients are wrong", durable: true, run: clientClocks},
+	{name: "clocks of masters are stepped", durable: true, clocks: true, run: nodeClocks,
+		not: map[string]string{"containers": oneClock, "compose": oneClock}},
+	{name: "a replica is promoted behind one address", run: promoted},
 	{name: "a client is stopped past its lease, and the resource checks fences", durable: true, run: late},
 	{name: "a client is stopped past its lease, and nobody checks fences", durable: true, run: careless},
 	{name: "clients are killed while they hold", durable: true, run: holderKilled},
 }
 
-func TestProcesses(t *testing.T) { run(t, processes(t)) }
+func TestProcesses(t *testing.T)  { run(t, processes(t)) }
+func TestContainers(t *testing.T) { run(t, containers(t)) }
 
 // run runs the table. Where there are several of a backend they take turns, but for
 // the rows that all of them run.
-func run(t *testing.T, several ...backend) {
+func run(t *testing.T, several []backend) {
 	for i, r := range table {
 		t.Run(r.name, func(t *testing.T) {
 			b := several[i%len(several)]
 			if why := r.not[b.name]; why != "" {
 				t.Skip(why)
 			}
+			if r.clocks {
+				redisproc.RequireClock(t)
+				b.nodes = nodes.Processes{Clocks: true}
+			}
 			t.Parallel()
-			r.run(newScenario(t, r.name, b, r.durable))
+			r.run(newScenario(t, r.name, b, r.durable, 0))
 		})
 	}
 }

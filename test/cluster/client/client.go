@@ -49,6 +49,7 @@ type Summary struct {
 	Goroutines, Sockets         int    // when nothing had begun
 	GoroutinesLeft, SocketsLeft int    // at the end, above that
 	Unclosed                    string // what closing complained of
+	Steps                       int    // of clocks
 	Down                        int    // connections to nodes that ended, or could not be made
 }
 
@@ -89,11 +90,11 @@ func (s Settings) run() (sum Summary, err error) {
 	sum.Goroutines, sum.Sockets = goroutines(), sockets()
 
 	resource := redis.NewClient(&redis.Options{Addr: s.Resource, MaxRetries: -1, PoolSize: s.Clients, PipelinePoolSize: -1})
-	down := counter{}
+	var down, steps counter
 	var work sync.WaitGroup
 	var lockers []*redlock.Locker
 	for i := range s.Clients {
-		locker, err := s.locker(ctx, &work, &down)
+		locker, err := s.locker(ctx, &work, &down, &steps)
 		if err != nil {
 			return sum, err
 		}
@@ -114,7 +115,7 @@ func (s Settings) run() (sum Summary, err error) {
 	if closing != nil {
 		sum.Unclosed = closing.Error()
 	}
-	sum.Down = down.count()
+	sum.Down, sum.Steps = down.count(), steps.count()
 	for {
 		sum.GoroutinesLeft, sum.SocketsLeft = goroutines()-sum.Goroutines, sockets()-sum.Sockets
 		if sum.GoroutinesLeft <= 0 && sum.SocketsLeft <= 0 || inTime.Err() != nil {
@@ -126,7 +127,7 @@ func (s Settings) run() (sum Summary, err error) {
 
 // locker makes a Locker, and has its clock do what the settings say until ctx
 // ends, as part of work.
-func (s Settings) locker(ctx context.Context, work *sync.WaitGroup, down *counter) (*redlock.Locker, error) {
+func (s Settings) locker(ctx context.Context, work *sync.WaitGroup, down, steps *counter) (*redlock.Locker, error) {
 	cfg := redlock.Config{
 		TTL: s.TTL, MaxTTL: s.MaxTTL, NodeTimeout: s.TTL / 4, Fenced: true, DurableNodes: s.Durable,
 		Trace: &redlock.Trace{Node: func(e redlock.NodeEvent) {
@@ -143,7 +144,7 @@ func (s Settings) locker(ctx context.Context, work *sync.WaitGroup, down *counte
 		skewed.Step(time.Since(skewed.Now().Wall())) // a Skewed clock's wall starts with it
 		cfg.Clock = skewed
 		if s.Step != 0 {
-			work.Go(func() { swing(ctx, skewed, s.Step) })
+			work.Go(func() { swing(ctx, skewed, s.Step, steps) })
 		}
 	}
 	nodes := make([]redlock.Node, len(s.Nodes))
@@ -154,7 +155,7 @@ func (s Settings) locker(ctx context.Context, work *sync.WaitGroup, down *counte
 }
 
 // swing steps a wall clock back and forth.
-func swing(ctx context.Context, c *clock.Skewed, step time.Duration) {
+func swing(ctx context.Context, c *clock.Skewed, step time.Duration, steps *counter) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -163,6 +164,7 @@ func swing(ctx context.Context, c *clock.Skewed, step time.Duration) {
 			return
 		case <-tick.C:
 			c.Step(step)
+			steps.add()
 			step = -step
 		}
 	}

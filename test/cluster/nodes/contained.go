@@ -17,6 +17,9 @@ type contained struct {
 
 func (c *contained) Addr() string { return c.addr }
 
+// Peer goes by the name that the network gives every container.
+func (c *contained) Peer() string { return c.id[:12] + ":6379" }
+
 func (c *contained) Kill(ctx context.Context) error {
 	_, err := c.engine.ContainerKill(ctx, c.id, docker.ContainerKillOptions{Signal: "KILL"})
 	if err != nil {

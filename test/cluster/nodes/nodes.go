@@ -30,6 +30,8 @@ func (nobody) Printf(context.Context, string, ...any) {}
 type Server interface {
 	// Addr is where it answers, also after it has been started again.
 	Addr() string
+	// Peer is where other servers of its backend find it.
+	Peer() string
 	// Kill ends it as SIGKILL does, paused or not.
 	Kill(ctx context.Context) error
 	// Restart starts it again, after it has been ended if it still runs, and
@@ -44,6 +46,11 @@ type Server interface {
 	Connect(ctx context.Context) error
 	// Close ends it and removes all that it has left.
 	Close(ctx context.Context) error
+}
+
+// Clocked is a Server whose wall clock can be set.
+type Clocked interface {
+	StepClock(by time.Duration) error
 }
 
 // Backend starts servers. One that is durable writes each command to its disk
@@ -74,6 +81,16 @@ func Client(addr string) *redis.Client {
 		Addr: addr, PoolSize: 1, PipelinePoolSize: -1, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, ContextTimeoutEnabled: true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	})
+}
+
+// Disconnect implements Server. The administrator hangs up first: a connection that
+// is open now will never be closed at the other end.
+func (n *Node) Disconnect(ctx context.Context) error {
+	if err := n.Admin.Close(); err != nil {
+		return err
+	}
+	n.Admin = Client(n.Addr())
+	return n.Server.Disconnect(ctx)
 }
 
 // Close ends the server.
@@ -156,10 +173,14 @@ func answering(ctx context.Context, addr string) error {
 	}
 }
 
-// arguments are what a server is started with, besides where it listens.
+// arguments are what a server is started with, besides where it listens. It soon
+// notices that a client has gone of whom it hears nothing any more, as when that was
+// killed while the server was off its network: whoever counts connections waits for
+// that.
 func arguments(durable bool) []string {
+	args := []string{"--save", "", "--tcp-keepalive", "1"}
 	if !durable {
-		return []string{"--save", "", "--appendonly", "no"}
+		return append(args, "--appendonly", "no")
 	}
-	return []string{"--save", "", "--appendonly", "yes", "--appendfsync", "always", "--no-appendfsync-on-rewrite", "no"}
+	return append(args, "--appendonly", "yes", "--appendfsync", "always", "--no-appendfsync-on-rewrite", "no")
 }

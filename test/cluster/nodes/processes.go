@@ -8,11 +8,13 @@ import (
 )
 
 // Processes are servers that are processes of this machine.
-type Processes struct{}
+type Processes struct {
+	Clocks bool // each has a wall clock of its own
+}
 
 // Start implements Backend.
-func (Processes) Start(ctx context.Context, durable bool) (Server, error) {
-	s, err := redisproc.Start(ctx, redisproc.Options{Args: arguments(durable)})
+func (p Processes) Start(ctx context.Context, durable bool) (Server, error) {
+	s, err := redisproc.Start(ctx, redisproc.Options{Args: arguments(durable), SkewedClock: p.Clocks})
 	if err != nil {
 		return nil, err
 	}
@@ -21,6 +23,7 @@ func (Processes) Start(ctx context.Context, durable bool) (Server, error) {
 
 type process struct{ *redisproc.Server }
 
+func (p process) Peer() string                     { return p.Addr() }
 func (p process) Kill(context.Context) error       { return p.Server.Kill() }
 func (p process) Pause(context.Context) error      { return p.Server.Stop() }
 func (p process) Resume(context.Context) error     { return p.Server.Cont() }
