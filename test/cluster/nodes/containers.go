@@ -3,6 +3,7 @@ package nodes
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"github.com/moby/moby/api/types/network"
 	docker "github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
+	"github.com/testcontainers/testcontainers-go/log"
 
 	"github.com/quorumlock/quorumlock/internal/redisproc"
 )
@@ -32,6 +34,7 @@ func NewEngine(ctx context.Context) (*Engine, error) {
 	// over, and a guess where ports are published goes wrong in a container.
 	os.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true")
 	os.Setenv("TESTCONTAINERS_HOST_OVERRIDE", "127.0.0.1")
+	log.SetDefault(silent{})
 	client, err := testcontainers.NewDockerClientWithOpts(ctx)
 	if err != nil {
 		return nil, err
@@ -58,18 +61,29 @@ type Containers struct {
 
 // Start implements Backend.
 func (c Containers) Start(ctx context.Context, durable bool) (Server, error) {
-	// A port that is chosen here, as another would be published after a restart.
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := port()
 	if err != nil {
 		return nil, err
 	}
-	defer l.Close()
 	s := &made{
-		contained: contained{engine: c.Engine, network: c.Engine.network, addr: l.Addr().String()},
-		image:     c.Image, durable: durable, port: l.Addr().(*net.TCPAddr).Port,
+		contained: contained{engine: c.Engine, network: c.Engine.network, addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))},
+		image:     c.Image, durable: durable, port: port,
 	}
-	l.Close()
 	return s, s.create(ctx)
+}
+
+// port is one to publish at. It is chosen here, as another would be published after
+// each restart, and not by the system, which would give it to somebody's outgoing
+// connection while the container is down.
+func port() (port int, err error) {
+	for range 100 {
+		port = 20000 + rand.IntN(10000)
+		var l net.Listener
+		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			return port, l.Close()
+		}
+	}
+	return 0, err
 }
 
 // made is a container that was made by Containers.
@@ -98,7 +112,6 @@ func (m *made) create(ctx context.Context) error {
 			},
 		},
 		Started: true,
-		Logger:  silent{},
 	})
 	if c != nil {
 		m.id = c.GetContainerID()

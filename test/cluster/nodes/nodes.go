@@ -74,11 +74,15 @@ func Start(ctx context.Context, b Backend, durable bool) (*Node, error) {
 	return &Node{s, Client(s.Addr())}, nil
 }
 
+// hang is when an answer is no longer waited for.
+const hang = 30 * time.Second
+
 // Client is for one who asks a server directly: one connection, and nothing is
 // sent twice.
 func Client(addr string) *redis.Client {
 	return redis.NewClient(&redis.Options{
-		Addr: addr, PoolSize: 1, PipelinePoolSize: -1, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, ContextTimeoutEnabled: true,
+		Addr: addr, PoolSize: 1, PipelinePoolSize: -1, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true,
+		ContextTimeoutEnabled: true, ReadTimeout: hang,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	})
 }
