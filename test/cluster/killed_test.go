@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"time"
 
 	"github.com/quorumlock/quorumlock/internal/history"
 	"github.com/quorumlock/quorumlock/internal/redisproc"
