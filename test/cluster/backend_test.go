@@ -17,7 +17,7 @@ type backend struct {
 }
 
 // backends are all there are. Each ends a test where it cannot be had.
-var backends = map[string]func(*testing.T) []backend{"processes": processes, "containers": containers}
+var backends = map[string]func(*testing.T) []backend{"processes": processes, "containers": containers, "compose": compose}
 
 func processes(t *testing.T) []backend {
 	t.Helper()

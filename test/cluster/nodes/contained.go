@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"strings"
 
 	"github.com/moby/moby/api/types/network"
 	docker "github.com/moby/moby/client"
@@ -51,9 +52,15 @@ func (c *contained) again(ctx context.Context) error {
 	return answering(ctx, c.addr)
 }
 
+// Pause asks again where a busy machine was too slow: with the first version of
+// control groups the engine tries for a while only to catch all threads at rest.
 func (c *contained) Pause(ctx context.Context) error {
-	_, err := c.engine.ContainerPause(ctx, c.id, docker.ContainerPauseOptions{})
-	return err
+	for {
+		_, err := c.engine.ContainerPause(ctx, c.id, docker.ContainerPauseOptions{})
+		if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "unable to freeze") {
+			return err
+		}
+	}
 }
 
 func (c *contained) Resume(ctx context.Context) error {
