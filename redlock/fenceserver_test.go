@@ -12,6 +12,7 @@ import (
 	"github.com/quorumlock/quorumlock/fence"
 )
 
+// field-reports: 118
 func TestFencesWorkOnEveryKindOfServer(t *testing.T) {
 	for name, start := range kindsOfServer {
 		t.Run(name, func(t *testing.T) {
@@ -61,8 +62,10 @@ func fenceRounds(t *testing.T) int {
 }
 
 // Grants of one key, one after another, by two clients of which each sees five
-// nodes through a network of its own, and one has a clock that is late. Before
-// each grant another pair of nodes is out of reach (field report 8).
+// nodes through a network of its own, and one has a clock that is late. Before each
+// grant another pair of nodes is out of reach.
+//
+// field-reports: 8
 func TestFencesRiseWhateverNodesAreOutOfReach(t *testing.T) {
 	t.Parallel()
 	cfg := patient()
@@ -75,6 +78,8 @@ func TestFencesRiseWhateverNodesAreOutOfReach(t *testing.T) {
 
 // The same, and one node after another loses all it has. That may cost grants
 // while it is in quarantine.
+//
+// field-reports: 8
 func TestFencesRiseWhateverNodesForgetThem(t *testing.T) {
 	t.Parallel()
 	cfg := Config{Fenced: true, TTL: 900 * time.Millisecond, MaxTTL: 900 * time.Millisecond, NodeTimeout: 225 * time.Millisecond}

@@ -279,6 +279,8 @@ func (l *lane) land(flight []*call, err error) {
 		if c.op.Kind <= OpExtend && c.round != nil && reply.Vote == quorum.Granted {
 			if why := l.voter.quarantined(l.at(c.round.start), l.at(now)); why != nil {
 				reply.Err = why
+			} else if c.op.Kind == OpAcquire && c.op.Counter != "" && !reply.Fence.Valid() {
+				reply.Err = errNoFence
 			}
 		}
 		c.cutOff = err != nil && reply.Vote == quorum.Unknown
@@ -296,14 +298,4 @@ func (l *lane) land(flight []*call, err error) {
 			c.round.answer(c.node, c.counted(), now)
 		}
 	}
-}
-
-// counted is the node's reply as the ballot is to have it: a grant that comes with
-// an error is in quarantine.
-func (c *call) counted() Reply {
-	reply := c.op.Reply
-	if reply.Vote == quorum.Granted && reply.Err != nil {
-		reply.Vote = quorum.Unknown
-	}
-	return reply
 }

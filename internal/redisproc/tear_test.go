@@ -10,7 +10,9 @@ import (
 func TestTornTailLosesWhatWasWrittenLast(t *testing.T) {
 	for name, rewrites := range map[string]int{"never rewritten": 0, "rewritten": 1} {
 		t.Run(name, func(t *testing.T) {
-			s := start(t, Options{Args: []string{"--appendonly", "yes", "--appendfsync", "everysec"}})
+			// With everysec a write may be put off while a sync goes on, so that more
+			// than the tail would be lost.
+			s := start(t, Options{Args: []string{"--appendonly", "yes", "--appendfsync", "no"}})
 			c := dial(t, "tcp", s.Addr())
 			for range rewrites {
 				c.ask("SET", "old", "v")

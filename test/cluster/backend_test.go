@@ -17,12 +17,12 @@ type backend struct {
 }
 
 // backends are all there are. Each ends a test where it cannot be had.
-var backends = map[string]func(*testing.T) []backend{"processes": processes, "containers": containers, "compose": compose}
+var backends = map[string]func(*testing.T) []backend{onProcesses: processes, onContainers: containers, onCompose: compose}
 
 func processes(t *testing.T) []backend {
 	t.Helper()
 	redisproc.Require(t)
-	return []backend{{"processes", nodes.Processes{}, nodes.Processes{}}}
+	return []backend{{onProcesses, nodes.Processes{}, nodes.Processes{}}}
 }
 
 // cluster is five nodes and the resource.

@@ -54,7 +54,7 @@ func containers(t *testing.T) (several []backend) {
 	e := engine(t)
 	for _, image := range images(t, e) {
 		c := nodes.Containers{Engine: e, Image: image}
-		several = append(several, backend{"containers", c, c})
+		several = append(several, backend{onContainers, c, c})
 	}
 	return several
 }
@@ -78,5 +78,5 @@ func compose(t *testing.T) []backend {
 	if err != nil {
 		required(t, "no cluster of docker-compose.cluster.yml: %v", err)
 	}
-	return []backend{{"compose", c, nodes.Containers{Engine: e, Image: image}}}
+	return []backend{{onCompose, c, nodes.Containers{Engine: e, Image: image}}}
 }

@@ -26,7 +26,7 @@ func TestNemesis(t *testing.T) {
 	if seed == 0 {
 		seed = rand.Uint64()
 	}
-	for _, name := range []string{"processes", "containers", "compose"} {
+	for _, name := range []string{onProcesses, onContainers, onCompose} {
 		if *nemesisBackend != "" && *nemesisBackend != name {
 			continue
 		}
@@ -34,7 +34,7 @@ func TestNemesis(t *testing.T) {
 			all := backends[name](t)
 			b := all[seed%uint64(len(all))]
 			for _, durable := range []bool{true, false} {
-				if name == "compose" && !durable {
+				if name == onCompose && !durable {
 					continue
 				}
 				t.Run(fmt.Sprintf("durable=%v", durable), func(t *testing.T) { strike(t, b, durable, seed) })
