@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"time"
 
 	"github.com/quorumlock/quorumlock/internal/history"
@@ -29,21 +31,19 @@ func killed(masters int) func(*scenario) {
 // durable, and else without. Some hold for as long as their leases last: were these
 // forgotten, others would get in before they had ended.
 func majority(s *scenario) {
-	s.start(4, 4, nil)
-	s.start(4, 4, func(c *client.Settings) { c.Hold = 2 * ttl })
+	s.start(6, 4, nil)
+	s.start(2, 4, func(c *client.Settings) { c.TTL, c.Hold = maxTTL, 4*maxTTL })
 	s.progress(30)
 	victims := s.nodes[1:4]
 	s.kill(victims)
 	gone := client.Now()
-	s.pass(ttl / 4)
-	down := client.Now() - gone
-	s.back(victims[:1], redisproc.Keep) // with it there is a majority
-	back := client.Now()
-	s.back(victims[1:], redisproc.Keep)
+	s.pass(ttl / 10)
+	down := client.Now()
+	back := s.back(victims, redisproc.Keep) // with the first there is a majority
 	s.progressSince(back, 50)
 	v := s.judge()
 	for _, h := range s.holds() {
-		if h.Called > gone && h.Acquired < gone+down {
+		if h.Called > gone && h.Acquired < down {
 			s.Errorf("two of five have granted a lease: %v", h)
 		}
 		if h.Acquired >= back && (s.report.Back == 0 || h.Acquired-back < s.report.Back) {
@@ -91,7 +91,13 @@ func paused(s *scenario) {
 // kill kills nodes, and sees that they are gone.
 func (s *scenario) kill(which []*nodes.Node) {
 	s.Helper()
-	s.all(which, func(n *nodes.Node) error { return n.Kill(s.ctx) })
+	s.all(which, func(n *nodes.Node) error {
+		id, err := n.Info(s.ctx, "server", "run_id")
+		s.mu.Lock()
+		s.runID[n] = id
+		s.mu.Unlock()
+		return errors.Join(err, n.Kill(s.ctx))
+	})
 	for _, n := range which {
 		if n.Answers(s.ctx) {
 			s.Fatalf("%s was killed and answers", n.Addr())
@@ -100,15 +106,29 @@ func (s *scenario) kill(which []*nodes.Node) {
 	s.happened("%d killed", len(which))
 }
 
-// back starts nodes again, and sees that they are others than before.
-func (s *scenario) back(which []*nodes.Node, data redisproc.Data) {
+// back starts nodes again, and sees that they are others than before. It returns when
+// the first of them answered.
+func (s *scenario) back(which []*nodes.Node, data redisproc.Data) (first time.Duration) {
 	s.Helper()
-	s.all(which, func(n *nodes.Node) error { return n.Restart(s.ctx, data) })
+	var mu sync.Mutex // guards first
+	s.all(which, func(n *nodes.Node) error {
+		err := n.Restart(s.ctx, data)
+		mu.Lock()
+		defer mu.Unlock()
+		if first == 0 {
+			first = client.Now()
+		}
+		return err
+	})
 	for _, n := range which {
-		up, err := n.Info(s.ctx, "server", "uptime_in_seconds")
+		id, err := n.Info(s.ctx, "server", "run_id")
 		s.must(err)
-		s.happened("back, up %s s", up)
+		if id == s.runID[n] {
+			s.Errorf("%s is the same process as before", n.Addr())
+		}
 	}
+	s.happened("%d back", len(which))
+	return first
 }
 
 // silence is how long a node is given to prove that it does not answer.

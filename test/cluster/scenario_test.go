@@ -45,6 +45,9 @@ type scenario struct {
 	began    time.Duration // when the first clients were started
 
 	timingBroken bool
+
+	mu    sync.Mutex             // guards runID
+	runID map[*nodes.Node]string // of nodes that were killed
 }
 
 // newScenario starts five nodes and the resource, for a scenario that is to last for
@@ -53,7 +56,7 @@ func newScenario(t *testing.T, name string, b backend, durable bool, length time
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), length+5*hang)
 	t.Cleanup(cancel)
-	s := &scenario{T: t, ctx: ctx, backend: b, durable: durable, record: newRecord(t)}
+	s := &scenario{T: t, ctx: ctx, backend: b, durable: durable, record: newRecord(t), runID: map[*nodes.Node]string{}}
 	for i := range 12 {
 		s.keys = append(s.keys, fmt.Sprint("stock:", i))
 	}
