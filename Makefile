@@ -14,13 +14,18 @@ MUTANTS =
 SEEDS = 1000000
 START = 1
 
-.PHONY: help test bench soak mutants tidy lint imports
+.PHONY: help test images bench soak mutants tidy lint imports
 
 help: ## Say what there is to make (this)
 	@sed -n 's/^\([a-z]*\):.*## /make \1	/p' Makefile
 
 test: ## Run everything this machine can run; say what was left out
 	@sh .ci/test $(ARGS)
+
+images: ## Build images of Redis and Valkey for the tests on containers, on a Debian machine
+	@bash test/cluster/image/build bookworm redis-server quorumlock-test/redis:7.0
+	@bash test/cluster/image/build trixie redis-server quorumlock-test/redis:8.0
+	@bash test/cluster/image/build sid valkey-server quorumlock-test/valkey:9
 
 bench: ## Run the benchmarks
 	go test -run '^$$' -bench . -benchmem $(ARGS) work

@@ -161,8 +161,19 @@ func (j *judge) watch(h *hold) {
 
 // told: the context of a lease ends before its validity does, while the process runs.
 func (j *judge) told(h *hold) {
-	if h.released == 0 && h.lost == 0 && !h.crashed && !h.client.wasHalted() {
+	if h.released == 0 && !h.hasEnded() && !h.crashed && !h.client.wasHalted() {
 		j.world.violates("%s's lease on %s is over, and its context has not ended", h.client.name, h.name)
+	}
+}
+
+// hasEnded reports whether the holder has been told of the loss, and its context
+// has ended.
+func (h *hold) hasEnded() bool {
+	select {
+	case <-h.lease.Context().Done():
+		return h.lost != 0
+	default:
+		return false
 	}
 }
 

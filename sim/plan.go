@@ -39,7 +39,8 @@ type Plan struct {
 	// Backoff is Config.Backoff; nil means that the seed decides.
 	Backoff func(n int) time.Duration
 
-	Verbose bool // keep a log in words
+	Verbose  bool // keep a log in words
+	Recorded bool // keep a record for other judges
 }
 
 // Weather is what happens to any request now and then.

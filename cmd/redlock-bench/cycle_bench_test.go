@@ -67,7 +67,7 @@ func lockerOn(b *testing.B, kind string, fenced bool) *redlock.Locker {
 	if err != nil {
 		b.Fatal(err)
 	}
-	cfg := c.config(10*time.Second, "bench:")
+	cfg := c.config(10*time.Second, 30*time.Second, "bench:")
 	cfg.Fenced = fenced
 	cfg.NodeTimeout = cfg.TTL / 4 // a busy machine makes no cycle fail
 	l, err := redlock.Dial(c.urls, cfg)

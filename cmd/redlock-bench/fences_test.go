@@ -36,7 +36,7 @@ func TestFencesThatDoNotRiseFailTheRun(t *testing.T) {
 	} {
 		// One key, so that any two leases can be compared.
 		r, text := fencesOf(t, test.of, "-fenced", "-keys", "1", "-c", "1")
-		if r.Check.Clean || r.Check.Overlaps != 0 || status(r, nil, false) != exitFailed {
+		if r.Check.Clean || r.Check.Overlaps != 0 || status(r.Check, nil, false) != exitFailed {
 			t.Errorf("%s: check %+v", test.name, r.Check)
 		}
 		for _, want := range []string{"FAULT: ", test.fault, "verdict: FAILED\n"} {

@@ -22,6 +22,7 @@ type settings struct {
 	fenced  bool
 	durable bool   // remote nodes forget nothing in a restart
 	json    string // a file name, "-" for stdout, "" for none
+	history string // a file name, "" for none
 }
 
 // parseRun reads the arguments of the run command. The error is flag.ErrHelp
@@ -40,16 +41,11 @@ func parseRun(args []string) (settings, error) {
 	span(fs, &s.ttl, "ttl", 10*time.Second, 20*time.Millisecond, time.Hour)
 	whole(fs, &s.keys, "keys", 4, 100_000)
 	span(fs, &s.hold, "hold", time.Millisecond, 0, time.Hour)
-	s.seed = 1
-	fs.Func("seed", "", func(text string) (err error) {
-		if s.seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			return errors.New("want a whole number from 0 to 18446744073709551615")
-		}
-		return nil
-	})
+	number(fs, &s.seed, "seed", 1)
 	fs.BoolVar(&s.fenced, "fenced", false, "")
 	fs.BoolVar(&s.durable, "durable", false, "")
 	fs.StringVar(&s.json, "json", "", "")
+	fs.StringVar(&s.history, "history", "", "")
 	if err := fs.Parse(args); err != nil {
 		return s, err
 	}
@@ -112,7 +108,7 @@ func parseDoctor(args []string) (doctorSettings, error) {
 }
 
 // errUnknown does not repeat the word: it may be a URL with a password.
-var errUnknown = errors.New("unknown command: want run, doctor, version or help first, or only flags, which start with -; servers go to -nodes")
+var errUnknown = errors.New("unknown command: want run, drill, doctor, version or help first, or only flags, which start with -; servers go to -nodes")
 
 // stray is the error for an argument that is none. It may be a URL with a
 // password, so it is repeated only if it is a command's name.
@@ -131,7 +127,7 @@ func parseNone(name string, args []string) error {
 		return err
 	}
 	if fs.NArg() > 0 {
-		return fmt.Errorf("%s takes no arguments but the name of a command: run, doctor, version or help", name)
+		return fmt.Errorf("%s takes no arguments but the name of a command: run, drill, doctor, version or help", name)
 	}
 	return nil
 }
@@ -145,6 +141,17 @@ func whole(fs *flag.FlagSet, p *int, name string, unset, most int) {
 			return fmt.Errorf("want a whole number from 1 to %d", most)
 		}
 		*p = n
+		return nil
+	})
+}
+
+// number defines a flag that is any whole number from 0.
+func number(fs *flag.FlagSet, p *uint64, name string, unset uint64) {
+	*p = unset
+	fs.Func(name, "", func(text string) (err error) {
+		if *p, err = strconv.ParseUint(text, 10, 64); err != nil {
+			return errors.New("want a whole number from 0 to 18446744073709551615")
+		}
 		return nil
 	})
 }

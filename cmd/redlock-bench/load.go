@@ -22,6 +22,10 @@ type phase struct {
 	keys func(worker int) []string // what a worker draws from
 	wait time.Duration             // how long to wait for a key; 0 is one attempt
 	hold time.Duration
+	kept bool // what is held is renewed meanwhile
+
+	first int            // of the first worker, where others work at the same time
+	store *history.Store // what is appended to under every fence; nil for nothing
 }
 
 // ownKeys is how many keys each worker has where they do not fight.
@@ -49,10 +53,10 @@ func numbered(prefix string, n int) []string {
 	return keys
 }
 
-// run does the phase and returns what each worker has recorded in recs, merged,
-// and how long it took. It ends early when ctx does. Moments are counted from
-// epoch.
-func (p phase) run(ctx context.Context, l locker, epoch time.Time, recs []*recorder) (*recorder, time.Duration) {
+// run does the phase, its workers spread over the lockers, and returns what each
+// worker has recorded in recs, merged, and how long it took. It ends early when
+// ctx does. Moments are counted from epoch.
+func (p phase) run(ctx context.Context, lockers []locker, epoch time.Time, recs []*recorder) (*recorder, time.Duration) {
 	inTime, cancel := ctx, context.CancelFunc(func() {})
 	if p.cycles == 0 {
 		inTime, cancel = context.WithTimeout(ctx, p.length)
@@ -62,7 +66,7 @@ func (p phase) run(ctx context.Context, l locker, epoch time.Time, recs []*recor
 	var group sync.WaitGroup
 	for i, rec := range recs {
 		w := &worker{
-			phase: p, id: i, locker: l, epoch: epoch, recorder: rec,
+			phase: p, id: p.first + i, locker: lockers[i%len(lockers)], epoch: epoch, recorder: rec,
 			drawn: p.keys(i), rand: rand.New(rand.NewPCG(p.seed, uint64(i))), timer: time.NewTimer(time.Hour),
 			ctx: ctx, inTime: inTime, after: context.WithoutCancel(ctx),
 		}
@@ -89,6 +93,7 @@ type worker struct {
 	phase
 	*recorder
 	id     int
+	leases int // under which it has written
 	locker locker
 	epoch  time.Time
 	drawn  []string
@@ -121,13 +126,21 @@ func (w *worker) once() {
 		w.fail(err)
 		return
 	}
+	w.live.granted(w.wait > 0, got-began)
 	h := history.Hold{
 		Key: key, Holder: w.id, Fence: lease.Fence(), Called: began, Acquired: got, Until: got + lease.Remaining(),
+	}
+	if w.kept {
+		lease.KeepAlive()
 	}
 	end := w.keep(lease)
 	if errors.Is(end, errLost) {
 		h.Lost = w.now()
 	}
+	if w.kept {
+		h.Until = renewedUntil(w.now(), lease.Remaining(), h.Lost)
+	}
+	w.write(h)
 	h.Released = w.now()
 	err = lease.Release(w.after)
 	done := w.now()
@@ -145,6 +158,34 @@ func (w *worker) once() {
 			stepAcquire: got - began, stepHold: h.Released - got, stepRelease: done - h.Released, stepCycle: done - began,
 		})
 	}
+}
+
+// renewedUntil is how long a lease that was renewed is known to be valid at the end
+// of a hold. Of one that was lost it is not known, and then the loss is what ended
+// it.
+func renewedUntil(now, remaining, lost time.Duration) time.Duration {
+	if lost != 0 {
+		return 0
+	}
+	return now + remaining
+}
+
+// write appends to the guarded store under a hold's fence, if there are both: at
+// its end, also when it was lost, since that is when a write may come too late.
+func (w *worker) write(h history.Hold) {
+	if w.store == nil || !h.Fence.Valid() {
+		return
+	}
+	w.leases++
+	a := history.Append{
+		Entry:  history.Entry{Key: h.Key, Fence: h.Fence, Element: fmt.Sprintf("%d/%d", w.id, w.leases)},
+		Holder: w.id, Lease: w.leases, Called: w.now(), Outcome: history.OK,
+	}
+	if err := w.store.Append(a.Key, a.Fence, a.Element); err != nil {
+		a.Outcome = history.Fail // the store refuses what is late, and nothing else goes wrong in it
+	}
+	a.Returned = w.now()
+	w.appends = append(w.appends, a)
 }
 
 // Why a cycle ended before its time.

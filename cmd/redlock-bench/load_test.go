@@ -90,6 +90,8 @@ func (f *fakeLocker) Close(context.Context) error { return nil }
 
 func (l *fakeLease) Context() context.Context { return l.ctx }
 
+func (l *fakeLease) KeepAlive() {}
+
 func (l *fakeLease) Fence() fence.Token { return l.fence }
 
 func (l *fakeLease) Remaining() time.Duration {
@@ -119,7 +121,7 @@ func doPhase(t *testing.T, ctx context.Context, p phase, l locker) *recorder {
 	for i := range recs {
 		recs[i] = newRecorder()
 	}
-	all, _ := p.run(ctx, l, time.Now().Add(-time.Second), recs)
+	all, _ := p.run(ctx, []locker{l}, time.Now().Add(-time.Second), recs)
 	return all
 }
 

@@ -24,6 +24,7 @@ type lease interface {
 	Context() context.Context
 	Remaining() time.Duration
 	Fence() fence.Token
+	KeepAlive()
 	Release(ctx context.Context) error
 }
 
@@ -72,15 +73,17 @@ func classify(err error) failure {
 // quorumLocker is the quorum lock as a locker.
 type quorumLocker struct{ *redlock.Locker }
 
+// leastSlack is what clocks are allowed to differ by in whatever short time.
+const leastSlack = 2 * time.Millisecond
+
 // config is that of a Locker on the cluster whose keys begin with prefix.
-func (c *cluster) config(ttl time.Duration, prefix string) redlock.Config {
-	maxTTL := max(ttl, 30*time.Second)
+func (c *cluster) config(ttl, maxTTL time.Duration, prefix string) redlock.Config {
 	return redlock.Config{
 		TTL:          ttl,
 		MaxTTL:       maxTTL,
-		FenceTTL:     10 * maxTTL, // the least there may be: nobody needs these fences afterwards
+		FenceTTL:     max(10*maxTTL, time.Minute), // the least there may be: nobody needs these fences afterwards
 		DurableNodes: c.durable,
-		Drift:        clock.Drift{Slack: 2*time.Millisecond + c.lead},
+		Drift:        clock.Drift{Slack: leastSlack + c.lead},
 		KeyPrefix:    prefix,
 	}
 }

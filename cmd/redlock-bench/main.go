@@ -1,7 +1,7 @@
 // Command redlock-bench measures the quorum lock, and checks while it does that
 // the lock is one: no two holders of a key at once, and nothing left behind.
 //
-// "redlock-bench help run" describes its flags. With -json FILE the results are
+// "redlock-bench help run" describes its flags, and "help" the other commands. With -json FILE the results are
 // written as one JSON object as well. Its fields do not change their names or
 // meanings; new ones may be added. Every time is in the unit that its name ends
 // with.
@@ -49,6 +49,29 @@
 //	quorum_may_vote  whether that is enough
 //
 // The fields are those of redlock.Report.
+//
+// "redlock-bench drill" puts load on nodes while faults happen to them, with -json
+// FILE under the same rules, every moment counted from where the load began:
+//
+//	started, interrupted, software, machine, nodes
+//	                 as of a run; nodes[0] is n1
+//	settings         nodes (spawn or compose), schedule, workers, lockers, length_s,
+//	                 ttl_ms, quarantine_s (of a node that has restarted),
+//	                 node_timeout_ms, keys, hold_ms, seed, fenced, durable, proxied
+//	faults[]         kind, nodes, lag_ms, began_s, done_s, proof (what showed that it
+//	                 had happened) or error (why it had not); heal is one as well
+//	timeline[]       about a second each: until_s, grants, grants_per_s, p99_own_us and
+//	                 p99_shared_us (of acquires on keys that nobody else wants, and of
+//	                 those that are fought for), failed by kind, at_fault (nodes)
+//	phases[]         distinct, contended and kept, all at the same time, as of a run
+//	outcome          grants; longest_gap_s without one, longest_gap_from_s
+//	                 calm and minority: grants while no node was at fault and while a
+//	                 minority was or was in quarantine, and longest_ms that one took
+//	                 beyond its wait for a holder, at_s; aim_beyond_ms is the aim
+//	                 recoveries[]: a majority was silent_s, and back_s with as many as
+//	                 are needed, and first_grant_s after that; aim_first_grant_s
+//	check            as of a run; appended and store_faults are of the store that
+//	                 checks fences
 package main
 
 import (
@@ -99,6 +122,11 @@ func command(args []string, stdout, stderr io.Writer, signals <-chan os.Signal) 
 		if s, err = parseRun(args); err == nil {
 			return run(s, stdout, stderr, signals)
 		}
+	case "drill":
+		var s drillSettings
+		if s, err = parseDrill(args); err == nil {
+			return runDrill(s, stdout, stderr, signals)
+		}
 	case "doctor":
 		var s doctorSettings
 		if s, err = parseDoctor(args); err == nil {
@@ -123,7 +151,7 @@ func command(args []string, stdout, stderr io.Writer, signals <-chan os.Signal) 
 		fmt.Fprint(stdout, usages[name])
 		return exitClean
 	}
-	if name != "doctor" { // nor is an unknown command repeated: it may be a URL
+	if name != "doctor" && name != "drill" { // nor is an unknown command repeated: it may be a URL
 		name = "run"
 	}
 	fmt.Fprintf(stderr, "redlock-bench: %v\n\"redlock-bench help %s\" says more.\n", err, name)
@@ -148,17 +176,17 @@ func run(s settings, stdout, stderr io.Writer, signals <-chan os.Signal) int {
 	if err != nil {
 		fmt.Fprintln(stderr, "redlock-bench:", err)
 	}
-	return status(r, err, ctx.Err() != nil)
+	return status(r.Check, err, ctx.Err() != nil)
 }
 
-// status is the exit status of a run.
-func status(r report, err error, interrupted bool) int {
+// status is the exit status of a run or a drill.
+func status(c reportCheck, err error, interrupted bool) int {
 	switch {
 	case errors.Is(err, redlock.ErrInvalid):
 		return exitUsage // a flag's value that only the library knows to be wrong
-	case interrupted && (r.Check.Clean || errors.Is(err, context.Canceled)):
+	case interrupted && (c.Clean || errors.Is(err, context.Canceled)):
 		return exitInterrupted
-	case err != nil || !r.Check.Clean:
+	case err != nil || !c.Clean:
 		return exitFailed
 	}
 	return exitClean

@@ -52,12 +52,14 @@ func TestCommands(t *testing.T) {
 		{"help run", 0, "Usage: redlock-bench [run]", ""},
 		{"help version", 0, "Usage: redlock-bench version", ""},
 		{"help doctor", 0, "Usage: redlock-bench doctor", ""},
+		{"help drill", 0, "Usage: redlock-bench drill", ""},
+		{"drill -h", 0, "Usage: redlock-bench drill", ""},
 		{"doctor -h", 0, "Usage: redlock-bench doctor", ""},
 		{"run -h", 0, "Usage: redlock-bench [run]", ""},
 		{"-h", 0, "Usage: redlock-bench [run]", ""},
 		{"--help", 0, "Usage: redlock-bench [run]", ""},
 		{"-c 3 -help", 0, "Usage: redlock-bench [run]", ""},
-		{"walk", 2, "", "unknown command: want run, doctor, version or help first"},
+		{"walk", 2, "", "unknown command: want run, drill, doctor, version or help first"},
 		{"redis://:hunter2@h", 2, "", "servers go to -nodes"},
 		{"redis://:hunter2@h -c 3", 2, "", "\"redlock-bench help run\" says more"},
 		{"version now", 2, "", "version takes no arguments"},
@@ -74,6 +76,11 @@ func TestCommands(t *testing.T) {
 		{"doctor -nodes redis://u:hunter2@127.0.0.1:1", 3, "redlock-bench ", ""},
 		{"doctor -nodes embedded:1 -json /no/such/dir/x", 3, "", "/no/such/dir/x"},
 		{"doctor -nodes embedded:1 -durable -json -", 1, "{\n", "verdict: works, with warnings, 1 of 1 nodes may vote, 1 are needed\n"},
+		{"drill -fault kil:2@3s", 2, "", "flag -fault: \"kil:2@3s\": unknown fault \"kil\""},
+		{"drill -c 0", 2, "", "\"redlock-bench help drill\" says more"},
+		{"drill -nodes redis://:hunter2@h", 2, "", "flag -nodes: want spawn:N with N from 1 to 15, compose or compose:PROJECT"},
+		{"drill redis://:hunter2@h", 2, "", "servers go to -nodes"},
+		{"drill -nodes compose -json /no/such/dir/x", 1, "", "/no/such/dir/x"},
 		{"-nodes embedded:1 -n 8 -c 4", 0, "redlock-bench ", ""},
 		{"run -nodes embedded:1 -n 8 -c 4", 0, "redlock-bench ", ""},
 	} {
@@ -179,7 +186,7 @@ func TestExitStatus(t *testing.T) {
 		{"refused by the library", dirty, fmt.Errorf("%w: twice the same node", redlock.ErrInvalid), false, 2},
 		{"interrupted before it began", dirty, fmt.Errorf("interrupted: %w", context.Canceled), true, 130},
 	} {
-		if got := status(test.r, test.err, test.interrupted); got != test.want {
+		if got := status(test.r.Check, test.err, test.interrupted); got != test.want {
 			t.Errorf("%s: %d, want %d", test.name, got, test.want)
 		}
 	}

@@ -30,6 +30,8 @@ type nodeSet struct {
 	kind  string
 	count int
 	urls  []string // of remote nodes, with their passwords
+
+	project string // of Compose
 }
 
 // urlStart finds where the URLs of a list begin. A password may hold commas.

@@ -39,6 +39,8 @@ type recorder struct {
 	firstError [failures]error
 	cutShort   int64 // cycles that the end of the phase interrupted
 	holds      []history.Hold
+	appends    []history.Append // to the guarded store
+	live       *pulse           // what is seen of it meanwhile; nil where nobody looks
 
 	ok atomic.Int64 // cycles that succeeded; the progress line reads it
 	_  [64]byte     // no other worker's data on the cache line of ok
@@ -62,6 +64,7 @@ func (r *recorder) success(took [steps]time.Duration) {
 
 func (r *recorder) failure(f failure, err error) {
 	r.failed[f]++
+	r.live.failure(f)
 	if r.firstError[f] == nil {
 		r.firstError[f] = err
 	}
@@ -80,5 +83,6 @@ func (r *recorder) merge(o *recorder) {
 	}
 	r.cutShort += o.cutShort
 	r.holds = append(r.holds, o.holds...)
+	r.appends = append(r.appends, o.appends...)
 	r.ok.Add(o.ok.Load())
 }

@@ -69,9 +69,11 @@ type reportCheck struct {
 	Clean       bool     `json:"clean"`
 	Holds       int      `json:"holds"`
 	Keys        int      `json:"keys"`
-	Fenced      int      `json:"fenced"` // holds with a fence, whose order was judged
+	Fenced      int      `json:"fenced"`             // holds with a fence, whose order was judged
+	Appended    int      `json:"appended,omitempty"` // writes that the guarded store of a drill took
 	Overlaps    int      `json:"overlaps"`
-	FenceFaults int      `json:"fence_faults"` // fences that repeat or go back, and leases without
+	FenceFaults int      `json:"fence_faults"`           // fences that repeat or go back, and leases without
+	StoreFaults int      `json:"store_faults,omitempty"` // writes that are missing there, twice, or out of order
 	Left        int      `json:"left"`
 	Asked       int      `json:"nodes_asked"`         // for what was left
 	NotAsked    []string `json:"not_asked,omitempty"` // and why
@@ -111,12 +113,14 @@ func summarize(p phase, all *recorder, took time.Duration) reportPhase {
 // afterwards. If fences were asked for, every lease must have one. A node that
 // cannot be asked is named and does not make a run unclean, as long as a majority
 // can: losing some is what the lock is for.
-func decide(holds []history.Hold, fenced bool, found []survey, closing error) reportCheck {
+func decide(run history.Run, fenced bool, found []survey, closing error) reportCheck {
 	keys, notAsked := left(found)
-	v := history.Run{Holds: holds, Left: keys}.Judge()
+	run.Left = keys
+	v := run.Judge()
 	c := reportCheck{
 		Holds: v.Holds, Keys: v.Keys, Fenced: v.Fenced,
-		Overlaps: len(v.Overlaps), FenceFaults: len(v.Misordered), Left: len(v.Left),
+		Appended: v.Appended,
+		Overlaps: len(v.Overlaps), FenceFaults: len(v.Misordered), StoreFaults: len(v.Misplaced), Left: len(v.Left),
 		Asked: len(found) - len(notAsked),
 	}
 	for _, s := range notAsked {

@@ -64,11 +64,11 @@ func sample() report {
 
 	ms := time.Millisecond
 	r.Check = decide(
-		[]history.Hold{
+		history.Run{Holds: []history.Hold{
 			{Key: "shared:1", Holder: 0, Fence: 1001, Called: 4 * ms, Acquired: 5 * ms, Until: 10000 * ms, Released: 9 * ms},
 			{Key: "shared:1", Holder: 1, Fence: 1001, Called: 7 * ms, Acquired: 8 * ms, Until: 10000 * ms, Released: 11 * ms},
 			{Key: "shared:2", Holder: 1, Called: 12 * ms, Acquired: 13 * ms, Until: 10000 * ms, Released: 14 * ms},
-		},
+		}},
 		true,
 		[]survey{
 			{url: "redis://127.0.0.1:7001", keys: []string{"redlock-bench:{1}:shared:2"}},
@@ -86,14 +86,14 @@ func TestReportAsText(t *testing.T) {
 		for _, p := range r.Phases {
 			r.body(&b, p)
 		}
-		r.foot(&b)
+		r.Check.foot(&b, len(r.Nodes), r.Interrupted)
 	}
 	write(sample())
 
 	good := sample()
 	good.Settings.Nodes, good.Interrupted = kindRemote, true
 	good.Nodes, good.Phases = good.Nodes[:2], good.Phases[:1]
-	good.Check = decide([]history.Hold{{Key: "own:0:1", Fence: 1000, Acquired: 1, Until: 9}}, true, make([]survey, 2), nil)
+	good.Check = decide(history.Run{Holds: []history.Hold{{Key: "own:0:1", Fence: 1000, Acquired: 1, Until: 9}}}, true, make([]survey, 2), nil)
 	write(good)
 	golden(t, "report.txt", b.Bytes())
 }

@@ -50,7 +50,7 @@ func (s session) run(ctx context.Context) (r report, err error) {
 	r.Settings.Durable = c.durable
 	r.head(s.text)
 
-	cfg := c.config(s.ttl, prefix)
+	cfg := c.config(s.ttl, max(s.ttl, 30*time.Second), prefix)
 	cfg.Fenced = s.fenced
 	l, err := s.makeLocker(c, cfg)
 	if err != nil {
@@ -64,10 +64,10 @@ func (s session) run(ctx context.Context) (r report, err error) {
 	defer cancel()
 	closing := l.Close(after)
 	found = c.look(context.WithoutCancel(ctx), prefix)
-	r.Check = decide(holds, s.fenced, found, closing)
+	r.Check = decide(history.Run{Holds: holds}, s.fenced, found, closing)
 	c.forget(after, found)
-	r.foot(s.text)
-	return r, nil
+	r.Check.foot(s.text, len(r.Nodes), r.Interrupted)
+	return r, writeHistory(s.history, holds)
 }
 
 // load does the phases and returns all that was held.
@@ -87,7 +87,7 @@ func (s session) load(ctx context.Context, l locker, r *report) (holds []history
 			s.progress.follow(p, recs, done)
 			close(followed)
 		}()
-		all, took := p.run(ctx, l, epoch, recs)
+		all, took := p.run(ctx, []locker{l}, epoch, recs)
 		close(done)
 		<-followed
 		holds = append(holds, all.holds...)
@@ -143,14 +143,20 @@ func (s session) report(found []survey) report {
 	if s.cycles == 0 {
 		r.Settings.PhaseS = s.length.Seconds()
 	}
+	r.Nodes = reportNodes(found)
+	return r
+}
+
+// reportNodes are nodes as they were found.
+func reportNodes(found []survey) (nodes []reportNode) {
 	for _, f := range found {
 		n := reportNode{URL: f.url, Server: f.server}
 		if f.err != nil {
 			n.Error = f.err.Error()
 		}
-		r.Nodes = append(r.Nodes, n)
+		nodes = append(nodes, n)
 	}
-	return r
+	return nodes
 }
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

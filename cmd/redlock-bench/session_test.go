@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quorumlock/quorumlock/internal/history"
 	"github.com/quorumlock/quorumlock/internal/redisproc"
 	"github.com/quorumlock/quorumlock/redlock"
 )
@@ -131,7 +132,7 @@ func TestTwoHoldersAtOnceFailTheRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Check.Clean || r.Check.Overlaps == 0 || status(r, nil, false) != exitFailed {
+	if r.Check.Clean || r.Check.Overlaps == 0 || status(r.Check, nil, false) != exitFailed {
 		t.Errorf("check %+v", r.Check)
 	}
 	for _, want := range []string{"FAULT: two holders at once: holder ", `"shared:0"`, "verdict: FAILED\n"} {
@@ -159,7 +160,7 @@ func TestKeyLeftOnANodeFailsTheRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Check.Clean || r.Check.Left == 0 || r.Check.Overlaps != 0 || status(r, nil, false) != exitFailed {
+	if r.Check.Clean || r.Check.Left == 0 || r.Check.Overlaps != 0 || status(r.Check, nil, false) != exitFailed {
 		t.Errorf("check %+v", r.Check)
 	}
 	if want := "was left on " + r.Nodes[1].URL; !strings.Contains(text.String(), want) {
@@ -184,7 +185,7 @@ func TestInterruptedRunIsJudged(t *testing.T) {
 	if !r.Interrupted || !r.Check.Clean || len(r.Phases) != 1 || r.Phases[0].OK == 0 || r.Check.Holds == 0 {
 		t.Errorf("report %+v", r)
 	}
-	if got := status(r, nil, true); got != exitInterrupted {
+	if got := status(r.Check, nil, true); got != exitInterrupted {
 		t.Errorf("exit status %d", got)
 	}
 	if !strings.HasSuffix(text.String(), "verdict: clean, interrupted\n") {
@@ -228,16 +229,16 @@ func TestRunNeedsAMajorityOfNodes(t *testing.T) {
 // majority could be searched.
 func TestVerdictOnNodesThatCannotBeAsked(t *testing.T) {
 	down := survey{url: "redis://c", err: errors.New("connection refused")}
-	if c := decide(nil, false, []survey{{}, {}, down}, nil); !c.Clean || c.Asked != 2 || len(c.NotAsked) != 1 {
+	if c := decide(history.Run{}, false, []survey{{}, {}, down}, nil); !c.Clean || c.Asked != 2 || len(c.NotAsked) != 1 {
 		t.Errorf("one of three down: %+v", c)
 	}
-	if c := decide(nil, false, []survey{{}, down, down}, nil); c.Clean || c.Asked != 1 || len(c.Faults) != 1 {
+	if c := decide(history.Run{}, false, []survey{{}, down, down}, nil); c.Clean || c.Asked != 1 || len(c.Faults) != 1 {
 		t.Errorf("two of three down: %+v", c)
 	}
-	if c := decide(nil, false, []survey{{}, {keys: []string{"k"}, err: errors.New("cut off")}, {}}, nil); c.Clean || c.Left != 1 {
+	if c := decide(history.Run{}, false, []survey{{}, {keys: []string{"k"}, err: errors.New("cut off")}, {}}, nil); c.Clean || c.Left != 1 {
 		t.Errorf("a key left on a node that was then cut off: %+v", c)
 	}
-	if c := decide(nil, false, []survey{{}}, errors.New("slow")); !c.Clean || c.Close != "slow" {
+	if c := decide(history.Run{}, false, []survey{{}}, errors.New("slow")); !c.Clean || c.Close != "slow" {
 		t.Errorf("closing complained: %+v", c)
 	}
 }

@@ -12,7 +12,28 @@ const embeddedNote = "embedded servers: this shows that it works, not how fast R
 
 // head says what a run is on, before it starts.
 func (r report) head(w io.Writer) {
-	m, s := r.Machine, r.Settings
+	s := r.Settings
+	fmt.Fprintf(w, "redlock-bench %s\n\n", r.Software.Bench)
+	r.Machine.line(w)
+	r.Software.line(w)
+	fences := ""
+	if s.Fenced {
+		fences = ", with fences"
+	}
+	fmt.Fprintf(w, "run       %d workers, TTL %s%s, seed %d\n", s.Workers, ms(s.TTLMS), fences, s.Seed)
+	nodeLines(w, r.Nodes, s.Nodes)
+	switch {
+	case s.Durable && s.Nodes == kindRemote:
+		fmt.Fprintln(w, "          taken to be durable, as -durable says: one that restarts votes at once")
+	case s.Durable:
+		fmt.Fprintln(w, "          taken to be durable: nothing restarts them during the run")
+	default:
+		fmt.Fprintln(w, "          not taken to be durable: one that has just started does not vote yet (-durable)")
+	}
+}
+
+// line says which machine it is.
+func (m machine) line(w io.Writer) {
 	cpu := fmt.Sprintf("%d CPUs", m.CPUs)
 	if m.CPU != "" {
 		cpu += " (" + m.CPU + ")"
@@ -21,32 +42,26 @@ func (r report) head(w io.Writer) {
 	if m.Kernel != "" {
 		kernel = " " + m.Kernel
 	}
-	fmt.Fprintf(w, "redlock-bench %s\n\n", r.Software.Bench)
 	fmt.Fprintf(w, "machine   %s, GOMAXPROCS %d, %s/%s%s, %s\n", cpu, m.GOMAXPROCS, m.OS, m.Arch, kernel, m.Go)
-	fmt.Fprintf(w, "library   quorumlock %s, go-redis %s\n", r.Software.Library, r.Software.GoRedis)
-	fences := ""
-	if s.Fenced {
-		fences = ", with fences"
-	}
-	fmt.Fprintf(w, "run       %d workers, TTL %s%s, seed %d\n", s.Workers, ms(s.TTLMS), fences, s.Seed)
-	for i, n := range r.Nodes {
+}
+
+// line says which versions it is.
+func (v software) line(w io.Writer) {
+	fmt.Fprintf(w, "library   quorumlock %s, go-redis %s\n", v.Library, v.GoRedis)
+}
+
+// nodeLines say which nodes were found, and how they came to be.
+func nodeLines(w io.Writer, nodes []reportNode, kind string) {
+	for i, n := range nodes {
 		label := "          "
 		if i == 0 {
-			label = fmt.Sprintf("%-10s", fmt.Sprintf("nodes %d", len(r.Nodes)))
+			label = fmt.Sprintf("%-10s", fmt.Sprintf("nodes %d", len(nodes)))
 		}
 		if n.Error != "" {
 			fmt.Fprintf(w, "%s%s  not reached: %s\n", label, n.URL, n.Error)
 			continue
 		}
-		fmt.Fprintf(w, "%s%s  %s, %s\n", label, n.URL, n.Server, s.Nodes)
-	}
-	switch {
-	case s.Durable && s.Nodes == kindRemote:
-		fmt.Fprintln(w, "          taken to be durable, as -durable says: one that restarts votes at once")
-	case s.Durable:
-		fmt.Fprintln(w, "          taken to be durable: nothing restarts them during the run")
-	default:
-		fmt.Fprintln(w, "          not taken to be durable: one that has just started does not vote yet (-durable)")
+		fmt.Fprintf(w, "%s%s  %s, %s\n", label, n.URL, n.Server, kind)
 	}
 }
 
@@ -64,7 +79,7 @@ func (r report) body(w io.Writer, p reportPhase) {
 	if p.CutShort > 0 {
 		fmt.Fprintf(w, ", %d cut short by the end", p.CutShort)
 	}
-	fmt.Fprintf(w, "\n  failed: %s\n", failuresText(p))
+	fmt.Fprintf(w, "\n  failed: %s\n", failuresText(p.Failed))
 	for _, name := range failureNames {
 		if e := p.Errors[name]; e != "" {
 			fmt.Fprintf(w, "    first %s: %s\n", words(name), indented(e))
@@ -81,10 +96,10 @@ func (r report) body(w io.Writer, p reportPhase) {
 	}
 }
 
-func failuresText(p reportPhase) string {
+func failuresText(failed map[string]int64) string {
 	var kinds []string
 	for _, name := range failureNames {
-		if n := p.Failed[name]; n > 0 {
+		if n := failed[name]; n > 0 {
 			kinds = append(kinds, fmt.Sprintf("%s %d", words(name), n))
 		}
 	}
@@ -101,8 +116,7 @@ func words(name string) string { return strings.ReplaceAll(name, "_", " ") }
 func indented(e string) string { return strings.ReplaceAll(e, "\n", "\n      ") }
 
 // foot gives the verdict.
-func (r report) foot(w io.Writer) {
-	c := r.Check
+func (c reportCheck) foot(w io.Writer, nodes int, interrupted bool) {
 	fmt.Fprintf(w, "\ncheck: %d holds of %d keys\n", c.Holds, c.Keys)
 	if c.Overlaps == 0 {
 		fmt.Fprintln(w, "  no two holders of a key at once")
@@ -110,8 +124,11 @@ func (r report) foot(w io.Writer) {
 	if c.Fenced > 0 && c.FenceFaults == 0 {
 		fmt.Fprintf(w, "  fences rise: %d judged\n", c.Fenced)
 	}
+	if c.Appended > 0 && c.StoreFaults == 0 {
+		fmt.Fprintf(w, "  no write lost, twice or out of order: %d in a store that checks fences\n", c.Appended)
+	}
 	if c.Left == 0 && c.Asked > 0 {
-		fmt.Fprintf(w, "  nothing left on %d of %d nodes\n", c.Asked, len(r.Nodes))
+		fmt.Fprintf(w, "  nothing left on %d of %d nodes\n", c.Asked, nodes)
 	}
 	for _, n := range c.NotAsked {
 		fmt.Fprintf(w, "  not asked: %s\n", indented(n))
@@ -126,7 +143,7 @@ func (r report) foot(w io.Writer) {
 	if !c.Clean {
 		verdict = "FAILED"
 	}
-	if r.Interrupted {
+	if interrupted {
 		verdict += ", interrupted"
 	}
 	fmt.Fprintf(w, "verdict: %s\n", verdict)

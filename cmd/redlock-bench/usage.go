@@ -1,11 +1,12 @@
 package main
 
 // usages are the help texts of the commands.
-var usages = map[string]string{"run": runUsage, "doctor": doctorUsage, "version": versionUsage, "help": helpUsage}
+var usages = map[string]string{"run": runUsage, "drill": drillUsage, "doctor": doctorUsage, "version": versionUsage, "help": helpUsage}
 
 const helpUsage = `Usage: redlock-bench [command] [flags]
 
   run       measure the quorum lock and check it; what happens without a command
+  drill     put load on nodes while they are killed, hung and cut off, and check it
   doctor    say what the nodes are, which may vote, and what is wrong with them
   version   print versions
   help      print this, or "redlock-bench help run" for a command's flags
@@ -80,6 +81,9 @@ a key at once, fences that rise, and nothing left on the nodes.
   -seed N      of the choice of keys and of pauses after failures (1)
   -json FILE   write the results as JSON too; - means standard output, and the
                text then goes to standard error
+  -history FILE
+               write what the workers saw of each lease too, as a line of JSON for
+               each event: called, returned, lost, released
 
 The check keeps some 200 bytes for each cycle until the end.
 
