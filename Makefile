@@ -6,12 +6,15 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.1
 # More for go test: make test ARGS='-run Release -v'
 ARGS =
 
+# Which mutants are tried: make mutants MUTANTS='M03 M26'. Empty means all.
+MUTANTS =
+
 # How many schedules make soak runs, and the seed of the first: a million take
 # half an hour on two processors.
 SEEDS = 1000000
 START = 1
 
-.PHONY: help test bench soak tidy lint imports
+.PHONY: help test images bench soak mutants tidy lint imports
 
 help: ## Say what there is to make (this)
 	@sed -n 's/^\([a-z]*\):.*## /make \1	/p' Makefile
@@ -19,11 +22,19 @@ help: ## Say what there is to make (this)
 test: ## Run everything this machine can run; say what was left out
 	@sh .ci/test $(ARGS)
 
+images: ## Build images of Redis and Valkey for the tests on containers, on a Debian machine
+	@bash test/cluster/image/build bookworm redis-server quorumlock-test/redis:7.0
+	@bash test/cluster/image/build trixie redis-server quorumlock-test/redis:8.0
+	@bash test/cluster/image/build sid valkey-server quorumlock-test/valkey:9
+
 bench: ## Run the benchmarks
 	go test -run '^$$' -bench . -benchmem $(ARGS) work
 
 soak: ## Run the simulator for long: make soak SEEDS=… START=…
 	@sh .ci/soak $(SEEDS) $(START)
+
+mutants: ## Break the library in known ways, have tests notice, and write docs/mutations.md
+	go run ./test/mutants -write $(MUTANTS)
 
 tidy: ## Tidy every module; a tidy tree stays as it is
 	@sh .ci/tidy

@@ -317,6 +317,7 @@ func TestAuditOfNodesThatTellNothing(t *testing.T) {
 	})
 }
 
+// field-reports: 21, 27
 func TestAuditFindsAReplicaAndAnEvictingNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers, nodes := respNodes(t, 3, respfake.Options{})

@@ -160,6 +160,8 @@ func TestAuditTellsNodesApart(t *testing.T) {
 }
 
 // A member of a cluster is asked how many there are.
+//
+// field-reports: 81
 func TestAuditOfAClusterMember(t *testing.T) {
 	t.Parallel()
 	alone, two := startClusterMember(t), startClusterMember(t)

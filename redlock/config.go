@@ -24,7 +24,9 @@ type Config struct {
 	TTL time.Duration
 
 	// NodeTimeout is how long a node's answer is waited for. 0 means the
-	// smaller of 50 ms and TTL/5; more than TTL/4 is refused.
+	// smaller of 50 ms and TTL/5; more than TTL/4 is refused. With Fenced it has to
+	// cover two round trips: nodes whose counters disagree are asked a second time
+	// within it.
 	NodeTimeout time.Duration
 
 	// MaxTTL is the largest TTL that any client of these nodes may use; all

@@ -14,6 +14,7 @@ import (
 	"github.com/quorumlock/quorumlock/clock"
 )
 
+// field-reports: 27, 110
 func TestBadSettingsAreRefusedByName(t *testing.T) {
 	_, three := memNodes(3)
 	_, sixteen := memNodes(16)

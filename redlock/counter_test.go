@@ -158,7 +158,9 @@ func TestNoTwoKeysShareACounter(t *testing.T) {
 	}
 }
 
-// In cluster mode a script's keys must be in one slot (field report 118).
+// In cluster mode a script's keys must be in one slot.
+//
+// field-reports: 118
 func TestCounterIsInItsLocksSlot(t *testing.T) {
 	t.Run("in memory", func(t *testing.T) {
 		oneSlotEach(t, bystander(t, newRespServer(t, respfake.Options{Cluster: true})))

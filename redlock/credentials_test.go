@@ -21,7 +21,9 @@ var guarded = respfake.Options{Users: map[string]respfake.User{
 }}
 
 // A node that refuses the credentials is said to, on the first call; and no
-// password is (field report 89).
+// password is.
+//
+// field-reports: 89
 func TestRefusedCredentialsAreNamed(t *testing.T) {
 	for name, test := range map[string]struct {
 		server   respfake.Options
@@ -92,7 +94,9 @@ func TestRefusedCredentialsAreNamed(t *testing.T) {
 	}
 }
 
-// Field report 89: three of five nodes refuse the password.
+// Three of five nodes refuse the password.
+//
+// field-reports: 89
 func TestMajorityThatRefusesThePasswordIsNamedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var servers []*respfake.Server
@@ -129,8 +133,9 @@ func TestMajorityThatRefusesThePasswordIsNamedAtOnce(t *testing.T) {
 	})
 }
 
-// Field report 79: each node's own trouble is told, and the clean-up does not
-// hide it.
+// Each node's own trouble is told, and the clean-up does not hide it.
+//
+// field-reports: 79
 func TestErrorNamesEveryNodesTrouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers, nodes := respNodes(t, 5, respfake.Options{})
@@ -170,6 +175,8 @@ func TestErrorNamesEveryNodesTrouble(t *testing.T) {
 }
 
 // Tokens prove ownership: they are in no error and no trace.
+//
+// field-reports: 79
 func TestTokensAreNotPrinted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers, nodes := respNodes(t, 3, respfake.Options{})

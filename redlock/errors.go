@@ -18,7 +18,8 @@ var (
 
 	// ErrNoQuorum: too few nodes have voted. Whether the lock is free is not
 	// known; nodes are down, out of reach, in quarantine after a restart, or no
-	// voters, and each Vote says which. Alarm somebody.
+	// voters, or have lost what they had just granted, and each Vote says which.
+	// Alarm somebody.
 	ErrNoQuorum = errors.New("no quorum")
 
 	// ErrTooSlow: a quorum granted, but by then the validity was used up.

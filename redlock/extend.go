@@ -19,8 +19,8 @@ import (
 // that it has ended, ErrReleased that it had been released, ErrInvalid that ttl
 // is not a whole millisecond or more, or above Config.MaxTTL.
 func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
-	if l == nil {
-		return errNilLease
+	if l.none() {
+		return errNoLease
 	}
 	if err := l.locker.cfg.checkTTL("ttl", ttl); err != nil {
 		return err

@@ -145,7 +145,7 @@ func (f *Facts) readInfo(info map[string]string) {
 	if f.Role = info["role"]; f.Role == "slave" {
 		f.Role = "replica"
 	}
-	f.Cluster = info["redis_mode"] == "cluster" || info["cluster_enabled"] == "1"
+	f.Cluster = clustered(info)
 	f.Loading = info["loading"] == "1"
 	f.MaxMemory, _ = strconv.ParseInt(info["maxmemory"], 10, 64)
 	f.MaxMemoryPolicy = info["maxmemory_policy"]

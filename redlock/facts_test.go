@@ -31,7 +31,7 @@ func TestInfoIsRead(t *testing.T) {
 			},
 		},
 		"valkey, in a cluster, on disk": {
-			"redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:9.1.2\r\nredis_mode:cluster\r\nrun_id:abc\r\nuptime_in_seconds:-3\r\n" +
+			"redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:9.1.2\r\nserver_mode:cluster\r\ncluster_enabled:1\r\nrun_id:abc\r\nuptime_in_seconds:-3\r\n" +
 				"loading:0\r\nrdb_last_bgsave_status:ok\r\naof_enabled:1\r\naof_last_write_status:ok\r\naof_last_bgrewrite_status:err\r\nrole:master\r\n",
 			"appendonly:no\r\nappendfsync:always\r\nno-appendfsync-on-rewrite:no\r\nsave:3600 1 300 100",
 			Facts{

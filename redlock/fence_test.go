@@ -15,6 +15,7 @@ import (
 	"github.com/quorumlock/quorumlock/quorum"
 )
 
+// field-reports: 117
 func TestLeaseHasAFenceIfItsLockerIsFenced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem, nodes := memNodes(3)
@@ -64,6 +65,8 @@ func TestCountersOutliveTheirLocksByFar(t *testing.T) {
 }
 
 // An extension is the same lease: it has the same fence, and keeps the counters.
+//
+// field-reports: 117
 func TestFenceStaysThroughExtensions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem, nodes := memNodes(3)
@@ -196,6 +199,8 @@ func TestFencesRiseWhateverTheNodesClocksSay(t *testing.T) {
 }
 
 // A grant whose answer is lost has raised the counter, once, whatever comes after.
+//
+// field-reports: 29
 func TestLostAnswerRaisesNothingTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem, nodes := memNodes(3)

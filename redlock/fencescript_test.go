@@ -156,6 +156,11 @@ func fenceCases(now int64) map[OpKind][]fenceCase {
 		}
 		cases[OpStamp] = append(cases[OpStamp],
 			fenceCase{"own" + name, pair{"t", broken}, stampArgs(now), answer, pair{"t", broken}, "1" + ttls, nil})
+		if broken == "9007199254740991" { // the largest that a lease can have
+			ttls = " 9"
+		}
+		cases[OpExtend] = append(cases[OpExtend],
+			fenceCase{"own" + name, pair{"t", broken}, []any{"t", longTime, longerTime}, int64(1), pair{"t", broken}, "5" + ttls, nil})
 	}
 	return cases
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/quorumlock/quorumlock/fence"
 )
 
+// field-reports: 118
 func TestFencesWorkOnEveryKindOfServer(t *testing.T) {
 	for name, start := range kindsOfServer {
 		t.Run(name, func(t *testing.T) {
@@ -46,6 +47,21 @@ func TestFencesWorkOnEveryKindOfServer(t *testing.T) {
 	}
 }
 
+// wipeTeams is how many teams share the rounds in which nodes lose what they have.
+// They mostly wait for quarantines to end.
+func wipeTeams(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("FENCE_TEAMS")
+	if text == "" {
+		return 4
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("FENCE_TEAMS is %q: want a number of teams", text)
+	}
+	return n
+}
+
 // fenceRounds is how many grants the tests below see, in all.
 func fenceRounds(t *testing.T) int {
 	t.Helper()
@@ -61,13 +77,15 @@ func fenceRounds(t *testing.T) int {
 }
 
 // Grants of one key, one after another, by two clients of which each sees five
-// nodes through a network of its own, and one has a clock that is late. Before
-// each grant another pair of nodes is out of reach (field report 8).
+// nodes through a network of its own, and one has a clock that is late. Before each
+// grant another pair of nodes is out of reach.
+//
+// field-reports: 8
 func TestFencesRiseWhateverNodesAreOutOfReach(t *testing.T) {
 	t.Parallel()
 	cfg := patient()
 	cfg.Fenced = true
-	total := fenceRun(t, fenceWorld{cfg: cfg, late: time.Hour})
+	total := fenceRun(t, fenceWorld{cfg: cfg, late: time.Hour, teams: 1})
 	if total.refused > 0 {
 		t.Errorf("%d grants were refused", total.refused)
 	}
@@ -75,10 +93,12 @@ func TestFencesRiseWhateverNodesAreOutOfReach(t *testing.T) {
 
 // The same, and one node after another loses all it has. That may cost grants
 // while it is in quarantine.
+//
+// field-reports: 8
 func TestFencesRiseWhateverNodesForgetThem(t *testing.T) {
 	t.Parallel()
 	cfg := Config{Fenced: true, TTL: 900 * time.Millisecond, MaxTTL: 900 * time.Millisecond, NodeTimeout: 225 * time.Millisecond}
-	total := fenceRun(t, fenceWorld{cfg: cfg, late: 400 * time.Millisecond, wipes: true})
+	total := fenceRun(t, fenceWorld{cfg: cfg, late: 400 * time.Millisecond, wipes: true, teams: wipeTeams(t)})
 	if total.wiped == 0 {
 		t.Error("no node was wiped: the test shows nothing")
 	}

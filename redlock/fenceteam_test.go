@@ -20,6 +20,7 @@ type fenceWorld struct {
 	cfg   Config
 	late  time.Duration // how late the second client's clock is
 	wipes bool          // every tenth round a node loses all it has
+	teams int           // that share the rounds
 }
 
 // fenceTally is what has happened in a run.
@@ -30,16 +31,14 @@ func (n fenceTally) String() string {
 		n.granted, n.again, n.refused, n.wiped, n.stamped, n.faults)
 }
 
-// fenceRun has a few teams of clients and servers go through the rounds together:
-// they mostly wait.
+// fenceRun has teams of clients and servers go through the rounds together.
 func fenceRun(t *testing.T, w fenceWorld) (total fenceTally) {
 	t.Helper()
 	began := time.Now()
-	const teams = 4
-	rounds := (fenceRounds(t) + teams - 1) / teams
+	rounds := (fenceRounds(t) + w.teams - 1) / w.teams
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	for i := range teams {
+	for i := range w.teams {
 		team := newFenceTeam(t, w, uint64(i))
 		wg.Go(func() {
 			n := team.run(rounds)
@@ -55,7 +54,7 @@ func fenceRun(t *testing.T, w fenceWorld) (total fenceTally) {
 	}
 	wg.Wait()
 	t.Logf("%v, in %v", total, time.Since(began).Round(time.Millisecond))
-	if total.granted+total.refused != teams*rounds || total.faults < teams*rounds/2 || total.stamped == 0 {
+	if total.granted+total.refused != w.teams*rounds || total.faults < w.teams*rounds/2 || total.stamped == 0 {
 		t.Error("the test shows too little")
 	}
 	return total

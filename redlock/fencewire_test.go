@@ -211,6 +211,8 @@ func TestBrokenCounterDoesNotSpoilOthers(t *testing.T) {
 }
 
 // What goes to a node for a lock with fences.
+//
+// field-reports: 26, 64
 func TestFencedCommandsAreAsDocumented(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers, nodes := respNodes(t, 3, respfake.Options{})
@@ -267,6 +269,8 @@ func TestFencedCommandsAreAsDocumented(t *testing.T) {
 
 // Scripts that a node has lost under load cost nobody a lease, and no fence its
 // place.
+//
+// field-reports: 60
 func TestForgottenScriptsLeaveFencesInOrder(t *testing.T) {
 	for name, o := range map[string]respfake.Options{"Redis 7": {}, "cluster": {Cluster: true}} {
 		t.Run(name, func(t *testing.T) {

@@ -1,7 +1,8 @@
 package redlock
 
-// maxFlight is how many operations go to a node in one flight.
-const maxFlight = 128
+// maxFlight is how many operations go to a node in one flight. On a slow link it
+// bounds how many leases can be kept alive: a node does so many per round trip.
+const maxFlight = 512
 
 // A flight carries operations in the order of their kinds, whatever the order
 // they were queued in. So that this never lets a key's operations overtake each

@@ -13,7 +13,9 @@ import (
 	"github.com/quorumlock/quorumlock/quorum"
 )
 
-// Field report 60: scripts are gone after a restart, a flush or a fail-over.
+// Scripts are gone after a restart, a flush or a fail-over.
+//
+// field-reports: 60
 func TestForgottenScriptsAreNoError(t *testing.T) {
 	for name, o := range map[string]respfake.Options{"Redis 7": {}, "cluster": {Cluster: true}, "Redis 6.2": {Version: "6.2.14"}} {
 		t.Run(name, func(t *testing.T) {
@@ -147,7 +149,9 @@ func TestRefusedAcquireIsNotSentAgainBehindItsRelease(t *testing.T) {
 	})
 }
 
-// The scripts of a member of a cluster take one key each (field report 118).
+// The scripts of a member of a cluster take one key each.
+//
+// field-reports: 118
 func TestClusterMemberWorks(t *testing.T) {
 	keys := []string{"k", "{a}b", "a}b{", "{}", "}{x", "{a}c", "x{a}", "{a}{b}"}
 	for name, user := range map[string]respfake.User{"told by INFO": {}, "told by its refusal": {Deny: []string{"info"}}} {

@@ -22,6 +22,8 @@ func kept(t testing.TB, l *Locker) *Lease {
 // A node that has lost the key has it again after the next renewal, and counts:
 // at once if restarts are taken to lose nothing, and otherwise when it is out of
 // quarantine.
+//
+// field-reports: 54
 func TestAWipedNodeIsHealedByTheNextRenewal(t *testing.T) {
 	for name, durable := range map[string]bool{"durable": true, "not durable": false} {
 		t.Run(name, func(t *testing.T) {
@@ -56,6 +58,8 @@ func TestAWipedNodeIsHealedByTheNextRenewal(t *testing.T) {
 }
 
 // Restarts one after the other add up to nothing, however many there are.
+//
+// field-reports: 54
 func TestALeaseOutlivesAllNodesOneByOne(t *testing.T) {
 	for name, c := range map[string]struct {
 		durable bool
@@ -68,16 +72,21 @@ func TestALeaseOutlivesAllNodesOneByOne(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				mem, nodes := memNodes(5)
 				l := newLocker(t, nodes, Config{TTL: time.Second, MaxTTL: 10 * time.Second, DurableNodes: c.durable})
+				rival := newLocker(t, nodes, Config{TTL: time.Second, MaxTTL: 10 * time.Second, DurableNodes: c.durable})
 				lease := kept(t, l)
 				for i := range 15 {
 					mem[i%5].restart(false)
-					time.Sleep(c.every)
+					for until := time.Now().Add(c.every); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
+						if _, err := rival.TryAcquire(t.Context(), "k"); err == nil {
+							t.Fatalf("another has it after %d restarts", i+1)
+						}
+					}
 					if lease.Remaining() == 0 {
 						t.Fatalf("lost after %d restarts: %v", i+1, lease.reason())
 					}
-				}
-				if got := heldOn(mem, "k", lease.Token()); got != 5 {
-					t.Errorf("held on %d of 5", got)
+					if got := heldOn(mem, "k", lease.Token()); got != 5 {
+						t.Errorf("held on %d of 5 after %d restarts", got, i+1)
+					}
 				}
 				if err := lease.Release(t.Context()); err != nil {
 					t.Error(err)

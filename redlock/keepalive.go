@@ -222,7 +222,7 @@ func (l *Lease) attend(now clock.Instant) {
 // renewal that fails is tried again, in quick succession, as long as the lease
 // is held. KeepAlive returns at once, and may be called again.
 func (l *Lease) KeepAlive() {
-	if l == nil {
+	if l.none() {
 		return
 	}
 	l.mu.Lock()
@@ -246,7 +246,9 @@ func (l *Lease) outlived(now clock.Instant) bool {
 	return l.locker.cfg.MaxHold > 0 && now.Upper(l.won) >= l.locker.cfg.MaxHold
 }
 
-// renew extends the lease, trying again until it succeeds or the lease ends.
+// renew extends the lease, trying again until it succeeds or the lease ends. It
+// does not pause for long: what was not sent in time has lost its place in the
+// queues, and is due before leases that were renewed meanwhile.
 func (l *Lease) renew() {
 	ctx := l.Context()
 	defer func() {
@@ -259,7 +261,7 @@ func (l *Lease) renew() {
 		if l.extend(context.WithoutCancel(ctx), l.locker.ttl, true) == nil {
 			return
 		}
-		if clock.Sleep(ctx, l.locker.clock, l.locker.nodeTimeout) != nil {
+		if clock.Sleep(ctx, l.locker.clock, min(l.locker.nodeTimeout, l.locker.ttl/20)) != nil {
 			return
 		}
 	}

@@ -68,7 +68,9 @@ func TestRenewalRetriesThroughAnOutage(t *testing.T) {
 	})
 }
 
-// Field report 11: the work is told, soon, when the lock has vanished.
+// The work is told, soon, when the lock has vanished.
+//
+// field-reports: 11
 func TestHolderIsToldWithinARenewalThatTheLockHasGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem, nodes := memNodes(5)
@@ -110,8 +112,10 @@ func TestMaxHoldEndsRenewals(t *testing.T) {
 	})
 }
 
-// Field reports 13 and 52: whatever the timing of release, cancel and renewal,
-// nothing goes on renewing, and a new lease on the key is renewed.
+// Whatever the timing of release, cancel and renewal, nothing goes on renewing, and
+// a new lease on the key is renewed.
+//
+// field-reports: 13, 52
 func TestRenewalEndsWithItsLeaseAndOnlyWithIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(3, 4))
@@ -185,6 +189,7 @@ func TestManyLeasesAreKeptAlive(t *testing.T) {
 	})
 }
 
+// field-reports: 83
 func TestDoReturnsFnsErrorFirstJoinedWithTheRelease(t *testing.T) {
 	errBiz := errors.New("business")
 	synctest.Test(t, func(t *testing.T) {
@@ -219,9 +224,25 @@ func TestDoReturnsFnsErrorFirstJoinedWithTheRelease(t *testing.T) {
 		if !errors.Is(err, errBiz) || !errors.Is(err, ErrNoQuorum) {
 			t.Errorf("got %v, want the business error and ErrNoQuorum", err)
 		}
+		for _, n := range mem {
+			n.set(func(n *memNode) { n.refuse = nil })
+		}
+		time.Sleep(time.Minute) // out of quarantine
+		ctx, cancel = context.WithCancel(t.Context())
+		err = l.Do(ctx, "k", func(ctx context.Context, _ *Lease) error {
+			for _, n := range mem {
+				away(n)
+			}
+			cancel()
+			return ctx.Err()
+		})
+		if !errors.Is(err, context.Canceled) || !errors.Is(err, ErrNoQuorum) {
+			t.Errorf("got %v, want Canceled and ErrNoQuorum", err)
+		}
 	})
 }
 
+// field-reports: 83
 func TestDoReleasesWhenFnPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem, nodes := memNodes(3)
@@ -244,5 +265,20 @@ func TestDoReleasesWhenFnPanics(t *testing.T) {
 		if got := holders(mem, "k"); got != "- - -" {
 			t.Errorf("left behind: %s", got)
 		}
+		var fell time.Time
+		func() { // it goes on in time although no node answers
+			defer func() {
+				if r := recover(); r != "boom" || time.Since(fell) > l.nodeTimeout {
+					t.Errorf("recovered %v after %v", r, time.Since(fell))
+				}
+			}()
+			l.Do(t.Context(), "k", func(context.Context, *Lease) error {
+				for _, n := range mem {
+					n.stop()
+				}
+				fell = time.Now()
+				panic("boom")
+			})
+		}()
 	})
 }

@@ -162,3 +162,22 @@ func TestInspectNamesAKeyThatIsNoLock(t *testing.T) {
 		}
 	}
 }
+
+// Each key is a lock of its own: what is named more closely leaves others alone.
+func TestKeysDoNotHinderEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, nodes := memNodes(3)
+		l, rival := newLocker(t, nodes, Config{}), newLocker(t, nodes, Config{})
+		acquire(t, l, "stock:42")
+		began := time.Now()
+		for _, other := range []string{"stock:43", "stock", "stock:", "stock:421", "STOCK:42", "stock:42 "} {
+			acquire(t, rival, other)
+		}
+		if took := time.Since(began); took > 0 {
+			t.Errorf("they waited for %v", took)
+		}
+		if _, err := rival.TryAcquire(t.Context(), "stock:42"); !errors.Is(err, ErrHeld) {
+			t.Errorf("got %v, want ErrHeld", err)
+		}
+	})
+}

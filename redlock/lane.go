@@ -297,13 +297,3 @@ func (l *lane) land(flight []*call, err error) {
 		}
 	}
 }
-
-// counted is the node's reply as the ballot is to have it: a grant that comes with
-// an error is in quarantine.
-func (c *call) counted() Reply {
-	reply := c.op.Reply
-	if reply.Vote == quorum.Granted && reply.Err != nil {
-		reply.Vote = quorum.Unknown
-	}
-	return reply
-}

@@ -23,6 +23,7 @@ func cycle(t testing.TB, l *Locker, key string) {
 	}
 }
 
+// field-reports: 100
 func TestHungNodeCostsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem, nodes := memNodes(5)
@@ -178,7 +179,7 @@ func TestReleaseThatCouldNotBeSentIsOwedUntilItCan(t *testing.T) {
 				mem, nodes := memNodes(3)
 				l := newLocker(t, nodes, Config{TTL: 30 * time.Second})
 				var leases []*Lease
-				for i := range 200 { // more than fit in a flight
+				for i := range maxFlight + 72 { // more than fit in a flight
 					lease, err := l.TryAcquire(t.Context(), fmt.Sprint("k", i))
 					if err != nil {
 						t.Fatal(err)
@@ -193,8 +194,8 @@ func TestReleaseThatCouldNotBeSentIsOwedUntilItCan(t *testing.T) {
 					}
 				}
 				time.Sleep(3 * time.Second)
-				if left := mem[0].size(); left != 200 {
-					t.Fatalf("%d keys during the outage, want 200", left)
+				if left := mem[0].size(); left != maxFlight+72 {
+					t.Fatalf("%d keys during the outage, want %d", left, maxFlight+72)
 				}
 				end()
 				time.Sleep(1500 * time.Millisecond)
@@ -294,7 +295,9 @@ func TestNothingIsSentLate(t *testing.T) {
 	})
 }
 
-// Field report 62: a caller who gives up says nothing about the node.
+// A caller who gives up says nothing about the node.
+//
+// field-reports: 62
 func TestCancelledCallersDoNotTakeNodesOutOfService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem, nodes := memNodes(5)

@@ -16,8 +16,8 @@ import (
 // its validity, or when an extension finds that a majority of nodes no longer
 // holds it; its Context ends then.
 //
-// All methods may be called concurrently, and on a nil Lease: that one is not
-// held.
+// All methods may be called concurrently, and on a Lease that no Locker has made,
+// nil included: that one is not held.
 type Lease struct {
 	locker   *Locker
 	key      string
@@ -41,6 +41,9 @@ type Lease struct {
 	ctx      context.Context // made when first asked for
 	cancel   context.CancelCauseFunc
 }
+
+// none reports whether l is no Locker's, as what a failed acquire returns.
+func (l *Lease) none() bool { return l == nil || l.locker == nil }
 
 // notice is how long before the end of its validity a lease of this ttl ends,
 // so that the holder is told in time.
@@ -92,7 +95,7 @@ func (l *Lease) LogValue() slog.Value {
 // Remaining is how long the lease may still be relied on, by the clock of this
 // machine, suspended time counted. 0 means it is not held.
 func (l *Lease) Remaining() time.Duration {
-	if l == nil {
+	if l.none() {
 		return 0
 	}
 	return l.check(l.locker.clock.Now())
@@ -102,7 +105,7 @@ func (l *Lease) Remaining() time.Duration {
 // lease is not held. It is for showing: a wall clock that is set later changes
 // what it means, [Lease.Remaining] does not.
 func (l *Lease) Until() time.Time {
-	if l == nil {
+	if l.none() {
 		return time.Time{}
 	}
 	now := l.locker.clock.Now()
@@ -123,9 +126,9 @@ func (l *Lease) Until() time.Time {
 // A process that is paused notices nothing until it runs again: a check before
 // a write does not protect the write. Only the resource can, by a fence.
 func (l *Lease) Context() context.Context {
-	if l == nil {
+	if l.none() {
 		ctx, cancel := context.WithCancelCause(context.Background())
-		cancel(errNilLease)
+		cancel(errNoLease)
 		return ctx
 	}
 	l.mu.Lock()
@@ -165,7 +168,7 @@ func (c leaseContext) Err() error {
 	return c.Context.Err()
 }
 
-var errNilLease = fmt.Errorf("%w: the lease is nil, its acquire failed", ErrInvalid)
+var errNoLease = fmt.Errorf("%w: there is no lease, its acquire has failed", ErrInvalid)
 
 // heldAt reports whether the lease is held at now.
 func (l *Lease) heldAt(now clock.Instant) bool {

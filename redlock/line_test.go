@@ -3,7 +3,6 @@ package redlock
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -88,8 +87,9 @@ func TestTheNextInLineGoesWhenTheLeaseRunsOut(t *testing.T) {
 	})
 }
 
-// Field report 56: waiters that give up at any moment leave the line usable,
-// and empty.
+// Waiters that give up at any moment leave the line usable, and empty.
+//
+// field-reports: 56
 func TestWaitersThatGiveUpLeaveTheLineMoving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, nodes := memNodes(3)
@@ -122,29 +122,6 @@ func TestWaitersThatGiveUpLeaveTheLineMoving(t *testing.T) {
 		}
 		if n := len(l.line.spots); n != 0 {
 			t.Errorf("%d entries for keys that nobody wants", n)
-		}
-	})
-}
-
-// Field report 93: no per-key state is left behind.
-func TestNoStateIsKeptPerKey(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		_, nodes := memNodes(1)
-		l := newLocker(t, nodes, Config{TTL: time.Second})
-		for i := range 3000 {
-			lease := acquire(t, l, fmt.Sprint(i))
-			if i%10 > 0 { // the others run out
-				lease.Release(t.Context())
-			}
-		}
-		time.Sleep(2 * time.Second)
-		synctest.Wait()
-		l.line.mu.Lock()
-		defer l.line.mu.Unlock()
-		l.keeper.mu.Lock()
-		defer l.keeper.mu.Unlock()
-		if len(l.line.spots) != 0 || len(l.keeper.due) != 0 {
-			t.Errorf("%d in the line, %d watched", len(l.line.spots), len(l.keeper.due))
 		}
 	})
 }

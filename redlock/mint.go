@@ -52,9 +52,14 @@ func (r *round) highest() (top fence.Token, agreed bool) {
 	return top, at >= quorum.Majority(len(r.calls))
 }
 
-// errAbove is a grant that came after the fence was chosen, too high to be part of
-// it.
-var errAbove = errors.New("its counter was above the others'")
+var (
+	// errAbove: a grant came after the fence was chosen, too high to be part of it.
+	errAbove = errors.New("its counter was above the others'")
+	// errNoFence: a grant came without one, which only nodes made elsewhere do.
+	errNoFence = errors.New("it granted the key without a fence")
+	// errGone: a stamp found the key of nobody.
+	errGone = errors.New("what it granted is not there any more")
+)
 
 // minting takes the answers to an attempt's acquires to the fence it is for.
 type minting struct {

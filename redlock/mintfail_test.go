@@ -3,6 +3,7 @@ package redlock
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -124,6 +125,81 @@ func TestAttemptThatIsCutShortBetweenItsRoundTripsLeavesNothing(t *testing.T) {
 				}
 				cancel()
 			})
+		})
+	}
+}
+
+// An attempt that was granted, and whose key a majority has lost before the fence
+// was agreed on, is not said to be held by another unless it is.
+func TestAnAttemptThatNodesHaveForgottenIsNotHeldByAnother(t *testing.T) {
+	for name, c := range map[string]struct {
+		lose func(n *memNode)
+		want error
+		not  error
+	}{
+		"gone":      {func(n *memNode) { n.vanish("k") }, ErrNoQuorum, ErrHeld},
+		"another's": {func(n *memNode) { n.steal("k", time.Minute) }, ErrHeld, ErrNoQuorum},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				mem, l, _ := fencedNodes(t, Config{}, []int{1, 2, 3, 0, 0}, []int{10, 10, 10, 15, 15})
+				time.AfterFunc(5*time.Millisecond, func() {
+					for _, n := range mem {
+						c.lose(n)
+					}
+				})
+				_, err := l.TryAcquire(t.Context(), "k")
+				if !errors.Is(err, c.want) || errors.Is(err, c.not) {
+					t.Errorf("got %v, want %v", err, c.want)
+				}
+				if says := strings.Contains(err.Error(), errGone.Error()); says != (c.want == ErrNoQuorum) {
+					t.Errorf("that it has gone is said: %v, in %v", says, err)
+				}
+			})
+		})
+	}
+}
+
+// bareNode is a node of somebody else's making, which knows nothing of fences.
+type bareNode struct{ Node }
+
+func (n bareNode) Connect(ctx context.Context, limit time.Duration) (Conn, error) {
+	c, err := n.Node.Connect(ctx, limit)
+	return bareConn{c}, err
+}
+
+type bareConn struct{ Conn }
+
+func (c bareConn) Send(ctx context.Context, flight []*Op) error {
+	err := c.Conn.Send(ctx, flight)
+	for _, op := range flight {
+		op.Reply.Fence = 0
+	}
+	return err
+}
+
+// A grant without a fence does not count where there are to be fences: no lease is
+// without one. What it has set is released.
+func TestAGrantWithoutAFenceDoesNotCount(t *testing.T) {
+	for bare := range 4 {
+		synctest.Test(t, func(t *testing.T) {
+			mem, nodes := memNodes(3)
+			for i := range bare {
+				nodes[i] = bareNode{nodes[i]}
+			}
+			l := newLocker(t, nodes, Config{Fenced: true})
+			lease, err := l.TryAcquire(t.Context(), "k")
+			switch {
+			case bare < 2 && (err != nil || !lease.Fence().Valid()):
+				t.Errorf("%d of three: %v, fence %d", bare, err, lease.Fence())
+			case bare >= 2 && (!errors.Is(err, ErrNoQuorum) || !strings.Contains(err.Error(), errNoFence.Error())):
+				t.Errorf("%d of three: %v, fence %d", bare, err, lease.Fence())
+			}
+			lease.Release(t.Context())
+			synctest.Wait()
+			if got := holders(mem, "k"); got != "- - -" {
+				t.Errorf("%d of three: left: %s", bare, got)
+			}
 		})
 	}
 }

@@ -54,6 +54,8 @@ var outages = map[string]struct{ begin, end func(s *respfake.Server) }{
 
 // Two of five nodes may be in any trouble: everything succeeds, and nothing
 // waits for them. When they are back nothing is left on them.
+//
+// field-reports: 50
 func TestMinorityInTroubleCostsNothing(t *testing.T) {
 	for name, outage := range outages {
 		for _, known := range []bool{true, false} { // before it begins
@@ -167,7 +169,9 @@ func TestEveryCallEndsInTime(t *testing.T) {
 }
 
 // Of an acquire whose answer is lost nobody knows what has become. Its key is
-// released as soon as the node can be spoken to again (field reports 17 and 44).
+// released as soon as the node can be spoken to again.
+//
+// field-reports: 17, 44
 func TestAcquireWhoseAnswerIsLostIsReleased(t *testing.T) {
 	for name, fault := range map[string]func(s *respfake.Server){
 		"lost":  func(s *respfake.Server) { s.Lose(1, "set") },
@@ -213,6 +217,8 @@ func TestAcquireWhoseAnswerIsLostIsReleased(t *testing.T) {
 
 // Nodes that answer with an error are like nodes that do not answer: a minority
 // is harmless, a majority is no quorum, in the nodes' own words.
+//
+// field-reports: 27, 50, 81
 func TestErrorRepliesCountAsNoAnswer(t *testing.T) {
 	for _, text := range errorReplies {
 		word, _, _ := strings.Cut(text, " ")

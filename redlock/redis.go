@@ -178,7 +178,7 @@ func (c *redisConn) identify(ctx context.Context) error {
 	major, _, _ := strings.Cut(node["redis_version"], ".")
 	v, err := strconv.Atoi(major)
 	c.form.plain = err == nil && v < 7
-	if c.form.perKey = node["redis_mode"] == "cluster"; !c.form.perKey {
+	if c.form.perKey = clustered(node); !c.form.perKey {
 		return nil
 	}
 	cluster, err := c.conn.ClusterInfo(ctx).Result()
@@ -207,6 +207,12 @@ func peer(node map[string]string) Peer {
 		ReplicationID: data,
 		Replica:       node["role"] != "" && node["role"] != "master",
 	}
+}
+
+// clustered is whether INFO is that of a node in cluster mode. Redis says it
+// twice; Valkey calls the mode server_mode.
+func clustered(node map[string]string) bool {
+	return node["cluster_enabled"] == "1" || node["redis_mode"] == "cluster"
 }
 
 // fields reads the name:value lines of INFO.

@@ -21,8 +21,8 @@ import (
 // Release takes at most Config.NodeTimeout, also when ctx is done: a caller that
 // is cancelled still gives the lock back.
 func (l *Lease) Release(ctx context.Context) error {
-	if l == nil {
-		return errNilLease
+	if l.none() {
+		return errNoLease
 	}
 	return l.release(ErrReleased)
 }

@@ -137,8 +137,11 @@ func extendInGo(tx *respfake.Tx, keys, argv []string) any {
 			tx.PExpire(key, ttl)
 		}
 		if answer[i] == 1 && len(counters) > 0 {
-			ms, _ := strconv.ParseInt(argv[2*n], 10, 64)
-			tx.PExpire(counters[i], ms)
+			text, _ := tx.MGet(counters[i])[0].(string)
+			if _, err := strconv.ParseUint(text, 10, 53); err == nil {
+				ms, _ := strconv.ParseInt(argv[2*n], 10, 64)
+				tx.PExpire(counters[i], ms)
+			}
 		}
 	}
 	if len(ours) == n {

@@ -61,6 +61,7 @@ var kindsOfServer = map[string]func(t testing.TB) *realServer{
 	"cluster": startClusterMember,
 }
 
+// field-reports: 118
 func TestLockWorksOnEveryKindOfServer(t *testing.T) {
 	for name, start := range kindsOfServer {
 		t.Run(name, func(t *testing.T) {
@@ -151,6 +152,8 @@ func startClusterMember(t testing.TB) *realServer {
 }
 
 // With two of five nodes dead or stopped everything succeeds.
+//
+// field-reports: 50
 func TestTwoOfFiveServersAreNotNeeded(t *testing.T) {
 	for name, fault := range map[string]struct {
 		begin func(s *realServer) error
@@ -205,6 +208,8 @@ func TestTwoOfFiveServersAreNotNeeded(t *testing.T) {
 }
 
 // Close ends every goroutine that the Locker, or go-redis for it, has started.
+//
+// field-reports: 56
 func TestNoGoroutineIsLeftAfterClose(t *testing.T) {
 	servers, nodes := startServers(t, 5)
 	if err := servers[4].Kill(); err != nil {

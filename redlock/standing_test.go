@@ -35,6 +35,8 @@ var mayNot = map[string]struct {
 // A node that is no voter is sent nothing and is not counted, from the first
 // connection on or from a later one. When it has become one, its grants do not
 // count at first, whatever the operator says of restarts.
+//
+// field-reports: 27, 81
 func TestNoVoterIsSentNothingAndIsNotCounted(t *testing.T) {
 	for name, c := range mayNot {
 		for _, durable := range []bool{false, true} {
@@ -195,6 +197,8 @@ func (p *place) set(at *memNode) {
 }
 
 // Two addresses of one server are one vote: of three, both others are needed.
+//
+// field-reports: 27
 func TestTwoAddressesOfOneServerAreOneVote(t *testing.T) {
 	for name, durable := range map[string]bool{"durable": true, "not durable": false} {
 		t.Run(name, func(t *testing.T) {
@@ -231,6 +235,8 @@ func TestTwoAddressesOfOneServerAreOneVote(t *testing.T) {
 
 // All names may lead to one server, as in a test environment: it does not make a
 // quorum by itself.
+//
+// field-reports: 27
 func TestOneServerIsNoQuorumOfThree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := newMemNode(1)

@@ -11,8 +11,10 @@ import (
 	"github.com/quorumlock/quorumlock/quorum"
 )
 
-// What real servers say when they are not well is what the tests of replies suppose
-// (field reports 50 and 81).
+// What real servers say when they are not well is what the tests of replies
+// suppose.
+//
+// field-reports: 50, 81
 func TestServersThatAreNotWellSaySo(t *testing.T) {
 	t.Parallel()
 	writes := []OpKind{OpAcquire, OpExtend, OpRelease}

@@ -120,6 +120,8 @@ func TestRestartedServerIsInQuarantine(t *testing.T) {
 
 // A server that is made a replica loses its vote, and when it is made a master
 // again its data are others', whatever it keeps through a restart.
+//
+// field-reports: 27
 func TestReplicaIsNoVoterAndAFormerOneIsInQuarantine(t *testing.T) {
 	t.Parallel()
 	l, master, s := lockerAndMaster(t)
@@ -184,6 +186,8 @@ func lockerAndMaster(t *testing.T) (l *Locker, master, s *realServer) {
 }
 
 // One server has one vote, whatever leads to it.
+//
+// field-reports: 27
 func TestTwoAddressesOfOneRealServerAreOneVote(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, redisproc.Options{UnixSocket: true})

@@ -16,8 +16,10 @@ import (
 	"github.com/quorumlock/quorumlock/quorum"
 )
 
-// Nothing but these forms goes to a node: no SETNX with an EXPIRE after it,
-// between which a crash leaves a lock for ever (field report 64).
+// Nothing but these forms goes to a node: no SETNX with an EXPIRE after it, between
+// which a crash leaves a lock for ever.
+//
+// field-reports: 64
 func TestOnlyTheDocumentedCommandsAreSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers, nodes := respNodes(t, 3, respfake.Options{})
@@ -80,7 +82,9 @@ func TestOnlyTheDocumentedCommandsAreSent(t *testing.T) {
 }
 
 // A node counts whole milliseconds. It is never told less than is believed, and
-// never 0, which deletes the key (field reports 19 and 110).
+// never 0, which deletes the key.
+//
+// field-reports: 19, 110
 func TestTimesGoOutInWholeMillisecondsRoundedUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newRespServer(t, respfake.Options{})
@@ -237,6 +241,8 @@ func TestAnswersThatDidNotComeAreUnknown(t *testing.T) {
 
 // A request whose answer is lost has been carried out, and is never sent again
 // behind the lane's back: go-redis would, by default.
+//
+// field-reports: 29
 func TestNothingIsSentTwice(t *testing.T) {
 	for name, fault := range map[string]func(s *respfake.Server, command string){
 		"lost":  func(s *respfake.Server, command string) { s.Lose(1, command) },

@@ -70,11 +70,13 @@ func (c *client) start() {
 	cfg := w.plan.config()
 	cfg.Clock = c.clock
 	cfg.Trace = c.hooks()
-	tries := uint64(0)
-	cfg.Backoff = func(n int) time.Duration {
-		tries++
-		d := w.dice.on(forBackoff, uint64(c.id), tries)
-		return d.between(time.Microsecond, min(4*time.Millisecond<<min(n, 6), 250*time.Millisecond))
+	if cfg.Backoff = w.plan.Backoff; cfg.Backoff == nil {
+		tries := uint64(0)
+		cfg.Backoff = func(n int) time.Duration {
+			tries++
+			d := w.dice.on(forBackoff, uint64(c.id), tries)
+			return d.between(time.Microsecond, min(4*time.Millisecond<<min(n, 6), 250*time.Millisecond))
+		}
 	}
 	locker, err := redlock.New(nodes, cfg)
 	if err != nil {

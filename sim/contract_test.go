@@ -53,6 +53,7 @@ type prepared struct {
 
 var before = []prepared{
 	{"mine", "t", 1, "50"},
+	{"long", "t", 6, "50"},
 	{"bare", "t", 1, ""},
 	{"foreign", "other", 1, "50"},
 	{"list", "[]", 0, "50"},
@@ -89,6 +90,7 @@ func keepsContract(t *testing.T, s subject) {
 		{acquire("list", 0), false, "denied error", "", ""},
 		{acquire("eternal", 0), false, "granted", "", ""},
 		{of(redlock.OpExtend, "mine"), false, "granted", "t 5 count 50", ""},
+		{of(redlock.OpExtend, "long"), false, "granted", "t 6 count 50", ""},
 		{of(redlock.OpExtend, "foreign"), false, "denied other", "", ""},
 		{of(redlock.OpExtend, "new"), false, "denied", "", ""},
 		{of(redlock.OpExtend, "list"), false, "denied", "", ""},
@@ -122,6 +124,7 @@ func keepsContract(t *testing.T, s subject) {
 		{stamp("bare", 60), true, "unknown error", "", ""},
 		{stamp("mineBroken", 60), true, "unknown error", "", ""},
 		{of(redlock.OpExtend, "mine"), true, "granted", "t 5 count 50 kept", ""},
+		{of(redlock.OpExtend, "long"), true, "granted", "t 6 count 50 kept", ""},
 		{of(redlock.OpExtend, "bare"), true, "granted", "t 5", ""},
 		{of(redlock.OpExtend, "foreign"), true, "denied other", "", ""},
 		{of(redlock.OpRelease, "mine"), true, "granted", "- count 50", "denied"},

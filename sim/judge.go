@@ -7,7 +7,6 @@ import (
 
 	"github.com/quorumlock/quorumlock/fence"
 	"github.com/quorumlock/quorumlock/internal/history"
-	"github.com/quorumlock/quorumlock/quorum"
 	"github.com/quorumlock/quorumlock/redlock"
 )
 
@@ -18,7 +17,8 @@ type judge struct {
 	keys       map[string]*record
 	byDigest   map[string]*hold
 	byToken    map[redlock.Token]*hold
-	holds      []*hold // all
+	releases   map[release]*conn // the latest on which it came
+	holds      []*hold           // all
 	store      history.Store
 	appends    []history.Append
 	violations []string
@@ -61,8 +61,11 @@ func (h *hold) open(now time.Duration) bool {
 	return now < h.until && h.released == 0 && !h.outvoted
 }
 
+// majority is the judge's own, so that a quorum that is counted wrongly is seen.
+func majority(nodes int) int { return nodes/2 + 1 }
+
 func newJudge(w *world) *judge {
-	return &judge{world: w, keys: map[string]*record{}, byDigest: map[string]*hold{}, byToken: map[redlock.Token]*hold{}}
+	return &judge{world: w, keys: map[string]*record{}, byDigest: map[string]*hold{}, byToken: map[redlock.Token]*hold{}, releases: map[release]*conn{}}
 }
 
 func (j *judge) record(name string) *record {
@@ -82,6 +85,9 @@ func (j *judge) granted(h *hold) {
 	h.until = w.now + h.client.clock.real(h.left)
 	w.trace.add(trGrant, uint64(h.client.id), hashOf(h.name), w.trace.token(h.token))
 	w.say("%s holds %s for %v, fence %d, token %s", h.client.name, h.name, h.left, h.fence, h.digest)
+	if h.left <= 0 {
+		w.violates("%s holds nothing: its acquire of %s has succeeded, and its lease is over", h.client.name, h.name)
+	}
 	if p.exclusive() {
 		j.alone(r, h)
 		j.counted(h)
@@ -119,7 +125,7 @@ func (j *judge) alone(r *record, h *hold) {
 // (I10, I2).
 func (j *judge) counted(h *hold) {
 	on, counts := j.on(h)
-	if q := quorum.Majority(len(j.world.nodes)); on < q {
+	if q := majority(len(j.world.nodes)); on < q {
 		j.world.violates("%s holds %s by %d nodes of %d", h.client.name, h.name, on, len(j.world.nodes))
 	} else if counts < q && !j.world.plan.Durable {
 		j.world.violates("%s holds %s by %d nodes, %d of them in quarantine", h.client.name, h.name, on, on-counts)
@@ -155,8 +161,19 @@ func (j *judge) watch(h *hold) {
 
 // told: the context of a lease ends before its validity does, while the process runs.
 func (j *judge) told(h *hold) {
-	if h.released == 0 && h.lost == 0 && !h.crashed && !h.client.wasHalted() {
+	if h.released == 0 && !h.hasEnded() && !h.crashed && !h.client.wasHalted() {
 		j.world.violates("%s's lease on %s is over, and its context has not ended", h.client.name, h.name)
+	}
+}
+
+// hasEnded reports whether the holder has been told of the loss, and its context
+// has ended.
+func (h *hold) hasEnded() bool {
+	select {
+	case <-h.lease.Context().Done():
+		return h.lost != 0
+	default:
+		return false
 	}
 }
 
@@ -165,7 +182,7 @@ func (j *judge) stillOn(h *hold) {
 	if !h.open(w.now) || !w.plan.exclusive() {
 		return
 	}
-	if on, _ := j.on(h); on < quorum.Majority(len(w.nodes)) {
+	if on, _ := j.on(h); on < majority(len(w.nodes)) {
 		w.violates("%s holds %s for %v more, and %d nodes of %d have it", h.client.name, h.name, h.until-w.now, on, len(w.nodes))
 	}
 }
@@ -232,7 +249,7 @@ func (j *judge) released(h *hold) {
 			on++
 		}
 	}
-	if max := len(j.world.nodes) - quorum.Majority(len(j.world.nodes)); on > max && j.world.plan.Keeping {
+	if max := len(j.world.nodes) - majority(len(j.world.nodes)); on > max && j.world.plan.Keeping {
 		j.world.violates("Release of %s said nil, and %d nodes of %d have it", h.name, on, len(j.world.nodes))
 	}
 }
@@ -258,24 +275,5 @@ func (j *judge) crashed(c *client) {
 				h.crashed = true
 			}
 		}
-	}
-}
-
-// did judges what a node was asked, and did: nobody deletes a lease but by its own
-// release (I5).
-func (j *judge) did(n *node, c *client, op *redlock.Op) {
-	if op.Kind != redlock.OpRelease || op.Reply.Vote != quorum.Granted {
-		return
-	}
-	h := j.byToken[op.Token]
-	if h == nil {
-		return
-	}
-	switch {
-	case h.crashed:
-	case h.lost != 0: // told, but promised for a little longer
-		j.stillOn(h)
-	case h.open(j.world.now):
-		j.world.violates("%s has %s deleted on %s, and holds it for %v more", c.name, h.name, n.name, h.until-j.world.now)
 	}
 }

@@ -54,6 +54,12 @@ func (l *link) delay(purpose uint64) time.Duration {
 	if w.calm {
 		return d.between(20*time.Microsecond, 200*time.Microsecond)
 	}
+	if w.plan.Apart {
+		if l.client.place%len(w.nodes) == l.node.id {
+			return weather.Delay / 8
+		}
+		return weather.Delay
+	}
 	if d.chance(weather.Slow) {
 		w.count("slow")
 		return d.about(time.Millisecond, weather.Slowest)

@@ -177,15 +177,18 @@ func (d data) carryOut(op *redlock.Op, wall time.Duration, counts bool, refuse e
 // isOOM: only commands that may need memory are refused.
 func isOOM(err error) bool { return strings.HasPrefix(err.Error(), "OOM") }
 
-// arranged is a flight as the node is to carry it out: what is of one kind in the
-// order of its keys. Such operations do not interact, and which of two callers was
-// first to queue at one moment is up to the scheduler.
+// arranged is a flight as the node is to carry it out: neighbours of one kind in the
+// order of their keys. Such operations do not interact, and which of two callers was
+// first to queue at one moment is up to the scheduler. The kinds stay in the order
+// in which the library has put them, which matters.
 func arranged(flight []redlock.Op) []redlock.Op {
-	slices.SortStableFunc(flight, func(a, b redlock.Op) int {
-		if a.Kind != b.Kind {
-			return int(a.Kind) - int(b.Kind)
+	for i := 0; i < len(flight); {
+		n := i + 1
+		for n < len(flight) && flight[n].Kind == flight[i].Kind {
+			n++
 		}
-		return strings.Compare(a.Key, b.Key)
-	})
+		slices.SortStableFunc(flight[i:n], func(a, b redlock.Op) int { return strings.Compare(a.Key, b.Key) })
+		i = n
+	}
 	return flight
 }

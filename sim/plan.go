@@ -18,6 +18,10 @@ type Plan struct {
 	// Only with both are leases judged; fences need only the second.
 	Timely, Keeping bool
 
+	// Apart: each client is much nearer to one node than to the others, and every way
+	// takes as long each time.
+	Apart bool
+
 	Fenced, Durable      bool
 	TTL, MaxTTL, MaxHold time.Duration
 	Timeout              time.Duration // Config.NodeTimeout
@@ -32,7 +36,11 @@ type Plan struct {
 	Faults  []Fault
 	Script  []Step // what clients do instead
 
-	Verbose bool // keep a log in words
+	// Backoff is Config.Backoff; nil means that the seed decides.
+	Backoff func(n int) time.Duration
+
+	Verbose  bool // keep a log in words
+	Recorded bool // keep a record for other judges
 }
 
 // Weather is what happens to any request now and then.

@@ -78,6 +78,10 @@ func (n *node) wall() time.Duration {
 func (n *node) setClock(rate float64, step time.Duration) {
 	n.wallThen, n.then, n.rate = n.wall()+step, n.world.now, rate
 	n.setBack = n.setBack || step < 0
+	for token, g := range n.ghosts { // they are over when they would have been
+		g.until += step.Milliseconds()
+		n.ghosts[token] = g
+	}
 }
 
 // uptime is as INFO says it.
@@ -114,6 +118,7 @@ func (n *node) reads(r *request) {
 			r.err = fmt.Errorf("%w: NOPERM", errors.ErrUnsupported)
 		} else if i := slices.IndexFunc(n.sockets, func(o *conn) bool { return o.peer.ID == r.id }); i >= 0 {
 			victim := n.sockets[i]
+			w.judge.killed(n, c.link.client, victim.link.client)
 			n.hangUp(victim)
 			victim.reset()
 		}
@@ -191,7 +196,7 @@ func (n *node) does(c *conn, op *redlock.Op) {
 	}
 	w.ops[op.Kind]++
 	w.trace.op(n, c.link.client, op)
-	w.judge.did(n, c.link.client, op)
+	w.judge.did(n, c, op)
 }
 
 // inQuarantine: a lock that the node has forgotten may still be held.

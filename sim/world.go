@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/quorumlock/quorumlock/internal/history"
 	"github.com/quorumlock/quorumlock/redlock"
 )
 
@@ -89,6 +90,10 @@ type Result struct {
 	Faults     map[string]int // that happened, by kind
 	Story      []string       // what became of a script's steps, and what went wrong
 	Log        []string       // everything in words, if Plan.Verbose
+
+	// If Plan.Recorded: what clients saw, and what the store had accepted.
+	Record   []history.Event
+	Accepted []history.Entry
 }
 
 // Run plays a schedule. The same plan gives the same result.
@@ -254,8 +259,12 @@ func (w *world) violates(format string, args ...any) {
 }
 
 func (w *world) result() Result {
-	return Result{
+	r := Result{
 		Violations: w.judge.violations, Trace: w.trace.sum, Grants: len(w.judge.holds), Events: w.events, Ops: w.ops,
 		Time: w.now, Faults: w.counts, Story: w.story, Log: w.says,
 	}
+	if w.plan.Recorded {
+		r.Record, r.Accepted = w.judge.recorded(), w.judge.store.Log()
+	}
+	return r
 }

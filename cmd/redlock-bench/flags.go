@@ -22,6 +22,7 @@ type settings struct {
 	fenced  bool
 	durable bool   // remote nodes forget nothing in a restart
 	json    string // a file name, "-" for stdout, "" for none
+	history string // a file name, "" for none
 }
 
 // parseRun reads the arguments of the run command. The error is flag.ErrHelp
@@ -44,6 +45,7 @@ func parseRun(args []string) (settings, error) {
 	fs.BoolVar(&s.fenced, "fenced", false, "")
 	fs.BoolVar(&s.durable, "durable", false, "")
 	fs.StringVar(&s.json, "json", "", "")
+	fs.StringVar(&s.history, "history", "", "")
 	if err := fs.Parse(args); err != nil {
 		return s, err
 	}

@@ -31,6 +31,7 @@ func TestFlagsAreRead(t *testing.T) {
 		{"-hold 5s", func(s *settings) { s.hold = 5 * time.Second }},
 		{"-seed 0", func(s *settings) { s.seed = 0 }},
 		{"-json -", func(s *settings) { s.json = "-" }},
+		{"-history x", func(s *settings) { s.history = "x" }},
 		{"-nodes spawn:3", func(s *settings) { s.nodes = nodeSet{kind: kindSpawn, count: 3} }},
 		{"-c 1 -keys 2 -seed 3", func(s *settings) { s.workers, s.keys, s.seed = 1, 2, 3 }},
 	} {
@@ -137,7 +138,7 @@ func TestBadFlagsOfTheDoctorNameTheRightValue(t *testing.T) {
 // Every flag is explained, and nothing else is.
 func TestUsageKnowsTheFlags(t *testing.T) {
 	for usage, flags := range map[string]string{
-		runUsage:    "nodes c d n ttl keys hold seed fenced durable json",
+		runUsage:    "nodes c d n ttl keys hold seed fenced durable json history",
 		drillUsage:  "nodes preset fault c lockers d ttl node-timeout keys hold fenced durable seed json",
 		doctorUsage: "nodes durable fenced max-ttl node-timeout prefix json",
 	} {

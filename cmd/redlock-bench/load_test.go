@@ -125,6 +125,7 @@ func doPhase(t *testing.T, ctx context.Context, p phase, l locker) *recorder {
 	return all
 }
 
+// field-reports: 108
 func TestPhaseDoesItsCycles(t *testing.T) {
 	for _, n := range []int{1, 3, 4, 101} {
 		all := doPhase(t, t.Context(), short(n), &fakeLocker{})
@@ -154,6 +155,8 @@ func TestPhaseEndsWithItsTime(t *testing.T) {
 
 // Cycles are counted by how they ended, and only those that succeeded count as
 // done or as time taken.
+//
+// field-reports: 108
 func TestFailuresAreToldApart(t *testing.T) {
 	node := fmt.Errorf("node timed out: %w", context.DeadlineExceeded)
 	for _, test := range []struct {
@@ -193,6 +196,7 @@ func TestFailuresAreToldApart(t *testing.T) {
 	}
 }
 
+// field-reports: 108
 func TestFailedReleaseIsAFailedCycle(t *testing.T) {
 	all := doPhase(t, t.Context(), short(10), &fakeLocker{release: redlock.ErrLost})
 	if all.ok.Load() != 0 || all.failed[lost] != 10 || len(all.holds) != 10 {

@@ -98,6 +98,7 @@ func TestReportAsText(t *testing.T) {
 	golden(t, "report.txt", b.Bytes())
 }
 
+// field-reports: 108
 func TestReportAsJSON(t *testing.T) {
 	var b bytes.Buffer
 	if err := sample().writeJSON(&b); err != nil {

@@ -67,7 +67,7 @@ func (s session) run(ctx context.Context) (r report, err error) {
 	r.Check = decide(history.Run{Holds: holds}, s.fenced, found, closing)
 	c.forget(after, found)
 	r.Check.foot(s.text, len(r.Nodes), r.Interrupted)
-	return r, nil
+	return r, writeHistory(s.history, holds)
 }
 
 // load does the phases and returns all that was held.

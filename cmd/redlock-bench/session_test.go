@@ -124,6 +124,7 @@ func TestRunOnRemoteServersIsClean(t *testing.T) {
 	}
 }
 
+// field-reports: 108
 func TestTwoHoldersAtOnceFailTheRun(t *testing.T) {
 	s, text := testSession(t, "embedded:1", "-keys", "1", "-hold", "5ms")
 	s.makeLocker = func(*cluster, redlock.Config) (locker, error) { return &fakeLocker{broken: true}, nil }
@@ -255,6 +256,7 @@ func TestServerNames(t *testing.T) {
 	}
 }
 
+// field-reports: 108
 func TestJSONParses(t *testing.T) {
 	s, _ := testSession(t, "embedded:1")
 	r, err := s.run(t.Context())

@@ -81,6 +81,9 @@ a key at once, fences that rise, and nothing left on the nodes.
   -seed N      of the choice of keys and of pauses after failures (1)
   -json FILE   write the results as JSON too; - means standard output, and the
                text then goes to standard error
+  -history FILE
+               write what the workers saw of each lease too, as a line of JSON for
+               each event: called, returned, lost, released
 
 The check keeps some 200 bytes for each cycle until the end.
 

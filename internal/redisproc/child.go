@@ -23,11 +23,12 @@ type child struct {
 	ended chan struct{}
 }
 
-// spawn starts a process and leaves it to a goroutine that ends with it; kill
-// waits for both.
-func spawn(binary string, args []string) (*child, error) {
+// spawn starts a process, with env besides our own environment, and leaves it to a
+// goroutine that ends with it; kill waits for both.
+func spawn(binary string, args, env []string) (*child, error) {
 	c := &child{cmd: exec.Command(binary, args...), log: newTail(), ended: make(chan struct{})}
 	c.cmd.Stdout, c.cmd.Stderr = c.log, c.log
+	c.cmd.Env = append(os.Environ(), env...)
 	c.cmd.SysProcAttr = attributes()
 	// A child that forked to write a snapshot leaves a grandchild with the pipe.
 	c.cmd.WaitDelay = time.Second

@@ -86,7 +86,6 @@ func (l *link) queue(way Way) chan flight {
 // read takes what comes from one end, and notes when it is due at the other.
 func (l *link) read(from net.Conn, way Way) {
 	var rest []byte
-	var last time.Time
 	chunk := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(chunk)
@@ -96,27 +95,24 @@ func (l *link) read(from net.Conn, way Way) {
 			parts, rest = append(parts, rest), nil // it broke off there, and so it passes
 		}
 		if len(parts) > 0 {
-			last = l.due(way, last, len(parts))
-			f := flight{due: last, parts: parts}
+			f := flight{due: l.due(way, len(parts)), parts: parts}
 			if way == Replies {
 				f = l.answer(f)
 			}
-			if !l.put(way, f) {
-				return
-			}
-			if f.end {
+			if !l.put(way, f) || f.end {
 				return
 			}
 		}
 		if err != nil {
-			l.put(way, flight{due: l.due(way, last, 0), end: true})
+			l.put(way, flight{due: l.due(way, 0), end: true})
 			return
 		}
 	}
 }
 
-// due is when this many values that come now are to arrive, behind what came last.
-func (l *link) due(way Way, last time.Time, values int) time.Time {
+// due is when this many values that come now are to arrive, if what came before
+// them has arrived by then.
+func (l *link) due(way Way, values int) time.Time {
 	p := l.proxy
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,10 +123,7 @@ func (l *link) due(way Way, last time.Time, values int) time.Time {
 	if delay > 0 {
 		*count += values
 	}
-	if due := time.Now().Add(delay); due.After(last) {
-		return due
-	}
-	return last
+	return time.Now().Add(delay)
 }
 
 func (l *link) put(way Way, f flight) bool {

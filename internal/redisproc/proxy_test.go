@@ -273,6 +273,33 @@ func TestLostRequestHasRunOnceAndItsConnectionEnds(t *testing.T) {
 	}
 }
 
+func TestLateRequestIsNotOvertakenOnItsConnection(t *testing.T) {
+	p, far, near := behindProxy(t)
+	p.Late(100 * time.Millisecond)
+	far.send("SET", "k", "first")
+	settles(t, p, Tally{Late: 1})
+	p.Late(0)
+	if got := far.ask("SET", "k", "second") + far.line(); got != "+OK+OK" {
+		t.Errorf("SET: %q", got)
+	}
+	is(t, near, "k", "second")
+	settles(t, p, Tally{Late: 1})
+}
+
+func TestConnectionEndsWhenAllThatIsLostHasRun(t *testing.T) {
+	p, far, near := behindProxy(t)
+	p.Lose(2)
+	fmt.Fprintf(far.conn, "INCR k\r\nBLPOP list 0\r\n")
+	settles(t, p, Tally{Lost: 1})
+	far.silent()
+	near.ask("RPUSH", "list", "v")
+	far.ended()
+	settles(t, p, Tally{Lost: 2})
+	if got := near.ask("LLEN", "list"); got != ":0" {
+		t.Errorf("LLEN: %q", got)
+	}
+}
+
 func TestWhatComesBehindALostRequestDoesNotRun(t *testing.T) {
 	p, far, near := behindProxy(t)
 	p.Lose(2, "incr")

@@ -1,6 +1,8 @@
 // Package redisproc runs a real redis-server or valkey-server as a child
 // process, so that what happens to servers can be done to one: it can be
-// stopped and continued, killed, and restarted with its data or without.
+// stopped and continued, killed, and restarted with its data, without, or with
+// the tail of its append-only file torn off; its clock can be set and run wrong.
+// A [Proxy] does to its clients' connections what networks do.
 //
 // A server listens on 127.0.0.1 only, in a directory of its own, and keeps
 // nothing on disk unless it is asked to. On Linux it ends with the process
@@ -35,6 +37,11 @@ type Options struct {
 	// a Unix socket.
 	Dir string
 
+	// SkewedClock gives the server a wall clock of its own, which is right until
+	// [Server.StepClock] or [Server.SetClockRate] says otherwise. It takes Linux,
+	// a C compiler, and a server that is linked dynamically; see [RequireClock].
+	SkewedClock bool
+
 	// Args come last on the server's command line, so they win over what this
 	// package sets: "--appendonly", "yes". They must not change the port, the
 	// directory, the log or its level, which this package reads.
@@ -50,8 +57,9 @@ type Server struct {
 	dir    string
 	socket string
 
-	mu     sync.Mutex // guards child and closed
+	mu     sync.Mutex // guards what follows
 	child  *child
+	clock  *wallClock // nil for the machine's
 	closed bool
 }
 
@@ -96,6 +104,11 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if o.UnixSocket {
 		s.socket = filepath.Join(dir, "redis.sock")
 	}
+	if o.SkewedClock {
+		if s.clock, err = newWallClock(o.Dir); err != nil {
+			return nil, errors.Join(fmt.Errorf("a clock of its own: %w", err), s.remove())
+		}
+	}
 	for try := 1; ; try++ {
 		if o.Port == 0 {
 			if s.port, err = freePort(); err != nil {
@@ -109,7 +122,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 			break
 		}
 	}
-	return nil, errors.Join(err, os.RemoveAll(dir))
+	return nil, errors.Join(err, s.remove())
 }
 
 // Addr is the server's TCP address. It stays the same through restarts.
@@ -216,7 +229,16 @@ func (s *Server) Close() error {
 		return nil
 	}
 	s.closed = true
-	return errors.Join(s.child.kill(), os.RemoveAll(s.dir))
+	return errors.Join(s.child.kill(), s.remove())
+}
+
+// remove takes away what the server has on disk.
+func (s *Server) remove() error {
+	err := os.RemoveAll(s.dir)
+	if s.clock != nil {
+		err = errors.Join(err, s.clock.close())
+	}
+	return err
 }
 
 // launch starts a child and waits until it answers. With an error none runs.
@@ -229,7 +251,11 @@ func (s *Server) launch(ctx context.Context) error {
 	if s.socket != "" {
 		args = append(args, "--unixsocket", s.socket)
 	}
-	c, err := spawn(s.binary, append(args, s.args...))
+	var env []string
+	if s.clock != nil {
+		env = s.clock.environment()
+	}
+	c, err := spawn(s.binary, append(args, s.args...), env)
 	if err != nil {
 		return fmt.Errorf("start %s: %w", s.binary, err)
 	}

@@ -296,6 +296,9 @@ func (c *client) bulk() string {
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	if n < 0 {
+		return "" // nil
+	}
 	b := make([]byte, n+2)
 	if _, err := io.ReadFull(c.in, b); err != nil {
 		c.t.Fatal(err)

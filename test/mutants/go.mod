@@ -1,0 +1,3 @@
+module github.com/quorumlock/quorumlock/test/mutants
+
+go 1.26.0
