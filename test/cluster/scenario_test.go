@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -270,9 +269,4 @@ func eventually(t *testing.T, what string, is func() bool) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-}
-
-// without is all nodes but these.
-func (s *scenario) without(these []*nodes.Node) []*nodes.Node {
-	return slices.DeleteFunc(slices.Clone(s.nodes), func(n *nodes.Node) bool { return slices.Contains(these, n) })
 }
