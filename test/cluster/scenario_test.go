@@ -14,7 +14,7 @@ import (
 )
 
 // hang is when anything that still has not happened is given up.
-const hang = time.Minute
+const hang = 3 * time.Minute
 
 // TTLs of the scenarios: short, so that what waits for their end does not wait
 // for long. need is how long a node that has restarted does not count.
@@ -53,7 +53,7 @@ type scenario struct {
 // about so long.
 func newScenario(t *testing.T, name string, b backend, durable bool, length time.Duration) *scenario {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), length+5*hang)
+	ctx, cancel := context.WithTimeout(context.Background(), length+2*hang)
 	t.Cleanup(cancel)
 	s := &scenario{T: t, ctx: ctx, backend: b, durable: durable, record: newRecord(t), runID: map[*nodes.Node]string{}}
 	for i := range 12 {
