@@ -116,12 +116,15 @@ func (s *scenario) start(processes, each int, change func(*client.Settings)) []*
 	for _, n := range s.nodes {
 		addrs = append(addrs, n.Addr())
 	}
+	// The more there are, the less each does: it is their number that counts, and the
+	// machine may be small.
+	rest := time.Duration(processes*each) * 25 * time.Millisecond
 	var started []*process
 	for range processes {
 		settings := client.Settings{
 			First: s.report.Clients, Clients: each, Resource: s.resource.Addr(), Work: client.Append, History: s.record.file.Name(),
 			TTL: ttl, MaxTTL: maxTTL, Durable: s.durable, Keys: s.keys,
-			Hold: 10 * time.Millisecond, Pause: 200 * time.Millisecond, Seed: uint64(s.report.Clients) + 1,
+			Hold: 10 * time.Millisecond, Pause: max(rest, 200*time.Millisecond), Seed: uint64(s.report.Clients) + 1,
 		}
 		if change != nil {
 			change(&settings)
