@@ -158,9 +158,10 @@ func (l *Locker) attempt(ctx context.Context, key string) (*Lease, *AttemptError
 	now := l.clock.Now() // after the last thing that must succeed
 	left := validity(l.ttl, now.Upper(start), l.cfg.Drift)
 	if outcome == quorum.Won && left > notice(l.ttl) {
+		span := validity(l.ttl, 0, l.cfg.Drift)
 		return &Lease{
 			locker: l, key: key, token: token, fence: minted, won: now, acquire: r, parent: context.WithoutCancel(ctx),
-			start: start, span: validity(l.ttl, 0, l.cfg.Drift), ttl: l.ttl,
+			start: start, span: span, promised: start.Lower(now) + span, ttl: l.ttl,
 		}, nil
 	}
 	failure := failed(l.verdict(ctx, outcome))

@@ -86,6 +86,7 @@ func (l *Lease) lengthen(start clock.Instant, ttl time.Duration, now clock.Insta
 	held := l.ended == nil && l.left(now) > notice(l.locker.ttl)
 	if held && span-now.Upper(start) > l.left(now) {
 		l.start, l.span = start, span
+		l.promised = max(l.promised, start.Lower(l.won)+span)
 	}
 	l.mu.Unlock()
 	if !held {

@@ -93,12 +93,12 @@ func (k *keeper) plan(l *Lease, now clock.Instant) {
 	w.due = now.Lower(k.born) + left - now.Upper(w.start)
 }
 
-// bury keeps a lease that was lost until what its holder was promised is over by
-// the slowest reading, and then has it undone. Until then the nodes keep it, in
-// favour of a holder who has looked at Remaining and not at Context.
+// bury keeps a lease that was lost until all that its holder was ever promised is
+// over by the slowest reading, and then has it undone. Until then the nodes keep it,
+// in favour of a holder who has looked at Remaining and not at Context.
 func (k *keeper) bury(l *Lease, now clock.Instant) {
 	l.mu.Lock()
-	left := l.span - now.Lower(l.start)
+	left := l.promised - now.Lower(l.won)
 	l.mu.Unlock()
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -32,6 +32,7 @@ type Lease struct {
 	mu       sync.Mutex // guards what follows
 	start    clock.Instant
 	span     time.Duration // validity, counted from start
+	promised time.Duration // the latest end of any validity so far by the lower reading, counted from won
 	ttl      time.Duration // the largest that nodes were told
 	ended    error         // why it is not held: ErrLost, ErrReleased or ErrClosed
 	released bool

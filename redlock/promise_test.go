@@ -34,23 +34,47 @@ func TestNobodyElseHoldsBeforeThePromisedEnd(t *testing.T) {
 			}
 		})
 	})
-	t.Run("wall clock stepped", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			_, nodes := memNodes(3)
-			c := clock.NewSkewed(1)
-			a := newLocker(t, nodes, Config{TTL: 10 * time.Second, Clock: c})
-			b := newLocker(t, nodes, Config{TTL: 10 * time.Second})
-			promised := acquire(t, a, "k").Remaining()
-			time.AfterFunc(time.Second, func() { c.Step(time.Hour) })
-			began := time.Now()
-			if _, err := b.Acquire(t.Context(), "k"); err != nil {
-				t.Fatal(err)
-			}
-			if after := time.Since(began); after < promised {
-				t.Errorf("another holds it after %v, and the holder was promised %v", after, promised)
-			}
+	// A step makes one reading of elapsed time run ahead of the other: an extension
+	// may end later than the lease by the one, and earlier by the other.
+	for name, extended := range map[string]struct{ before, after time.Duration }{
+		"wall clock stepped":                               {},
+		"wall clock stepped after an extension":            {before: 10 * time.Second},
+		"wall clock stepped before an extension":           {after: 10 * time.Second},
+		"wall clock stepped before an extension that ends": {after: 3 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, nodes := memNodes(3)
+				c := clock.NewSkewed(1)
+				a := newLocker(t, nodes, Config{TTL: 10 * time.Second, Clock: c})
+				b := newLocker(t, nodes, Config{TTL: 10 * time.Second})
+				lease := acquire(t, a, "k")
+				began := time.Now()
+				promised := lease.Remaining()
+				extend := func(ttl time.Duration) {
+					if ttl == 0 {
+						return
+					}
+					if err := lease.Extend(t.Context(), ttl); err != nil {
+						t.Fatal(err)
+					}
+					promised = max(promised, time.Since(began)+lease.Remaining())
+				}
+				time.Sleep(time.Second)
+				extend(extended.before)
+				c.Step(8 * time.Second)
+				extend(extended.after)
+				time.Sleep(time.Second)
+				c.Step(time.Hour)
+				if _, err := b.Acquire(t.Context(), "k"); err != nil {
+					t.Fatal(err)
+				}
+				if after := time.Since(began); after < promised {
+					t.Errorf("another holds it after %v, and the holder was promised %v", after, promised)
+				}
+			})
 		})
-	})
+	}
 }
 
 // The end of a caller's context is in the error also when it comes together with
