@@ -8,11 +8,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/quorumlock/quorumlock/clock"
 	"github.com/quorumlock/quorumlock/fence"
 )
 
-// Fifty clients take one lock two thousand times. It is one's at a time, and the
-// fences rise from each holder to the next.
+// Fifty clients, whose clocks are late by minutes, take one lock two thousand times.
+// It is one's at a time, and the fences rise from each holder to the next.
 //
 // field-reports: 26
 func TestFencesRiseFromHolderToHolderInACrowd(t *testing.T) {
@@ -28,8 +29,10 @@ func TestFencesRiseFromHolderToHolderInACrowd(t *testing.T) {
 		var holder, grants int
 		var wg sync.WaitGroup
 		for c := range clients {
-			l := newLocker(t, nodes, Config{TTL: time.Second, Fenced: true})
 			draw := rand.New(rand.NewPCG(26, uint64(c)))
+			late := clock.NewSkewed(1)
+			late.Step(-time.Duration(draw.IntN(600)) * time.Second)
+			l := newLocker(t, nodes, Config{TTL: time.Second, Fenced: true, Clock: late})
 			wg.Go(func() {
 				for range each {
 					lease, err := l.Acquire(context.Background(), "k")
