@@ -135,6 +135,8 @@ func TestWhatReadersMayDifferOnIsRefused(t *testing.T) {
 		{`"\ud83dx\ude00"`, 1, ErrUnicode},
 		{`"\ud83d\u0041"`, 1, ErrUnicode},
 		{`"\ud83d\n"`, 1, ErrUnicode},
+		{`"\ud83d__de00"`, 1, ErrUnicode},
+		{`"\ud83d\nude00"`, 1, ErrUnicode},
 		{`"\ud83d\ude0"`, 1, ErrUnicode},
 		{`{"\ud800":1,"\ud801":2}`, 2, ErrUnicode},
 		{"\xff", 0, ErrSyntax}, // outside of strings

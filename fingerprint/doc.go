@@ -28,7 +28,7 @@
 //
 // What two readers may understand differently has no fingerprint: a name that
 // occurs twice in an object, invalid UTF-8, half a surrogate pair, anything that
-// is not strict JSON. So has what is too large or too deep ([Limits]). Errors wrap
+// is not strict JSON. Neither has what is too large or too deep ([Limits]). Errors wrap
 // one of the package's sentinels, and for JSON are an [*InputError].
 //
 // # Versions

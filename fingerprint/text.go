@@ -80,11 +80,11 @@ func (r *reader) unescape(raw []byte, from int) ([]byte, error) {
 			}
 			n = 5
 			if utf16.IsSurrogate(unit) {
-				low, ok := rune(0), false
+				var low rune
 				if bytes.HasPrefix(rest[5:], []byte(`\u`)) {
-					low, ok = hex4(rest[7:])
+					low, _ = hex4(rest[7:])
 				}
-				if unit = utf16.DecodeRune(unit, low); !ok || unit == utf8.RuneError {
+				if unit = utf16.DecodeRune(unit, low); unit == utf8.RuneError {
 					return nil, r.refuse(at, ErrUnicode, "want a surrogate pair, a high one and then a low one")
 				}
 				n = 11
@@ -97,6 +97,7 @@ func (r *reader) unescape(raw []byte, from int) ([]byte, error) {
 	}
 }
 
+// hex4 is the number in the first four bytes of s, and 0 if they are no digits.
 func hex4(s []byte) (rune, bool) {
 	if len(s) < 4 {
 		return 0, false
