@@ -39,10 +39,13 @@ mutants: ## Break the library in known ways, have tests notice, and write docs/m
 tidy: ## Tidy every module; a tidy tree stays as it is
 	@sh .ci/tidy
 
-lint: imports ## gofmt, go vet, staticcheck and the import rules
+lint: imports cited ## gofmt, go vet, staticcheck, the import rules and the tests that docs cite
 	@files=$$(gofmt -l .) && if [ -n "$$files" ]; then echo "gofmt would change:" $$files; exit 1; fi
 	go vet work
 	go run $(STATICCHECK) work
 
 imports: ## Check which package may import which
 	@sh .ci/imports
+
+cited: ## Check that the tests which the documentation cites are there
+	@sh .ci/cited

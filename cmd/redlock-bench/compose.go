@@ -96,7 +96,10 @@ func readContainer(text string) (nodeURL string, networks []string, err error) {
 	var containers []struct {
 		State      struct{ Status string }
 		HostConfig struct {
-			PortBindings map[string][]struct{ HostIp, HostPort string }
+			PortBindings map[string][]struct {
+				HostIP   string `json:"HostIp"`
+				HostPort string
+			}
 		}
 		NetworkSettings struct{ Networks map[string]any }
 	}
@@ -111,7 +114,7 @@ func readContainer(text string) (nodeURL string, networks []string, err error) {
 	if len(ports) == 0 || ports[0].HostPort == "" || ports[0].HostPort == "0" {
 		return "", nil, fmt.Errorf("port %s is not published on a port of its own, so it would not be found again", nodePort)
 	}
-	host := ports[0].HostIp
+	host := ports[0].HostIP
 	if host == "" || host == "0.0.0.0" {
 		host = "127.0.0.1"
 	}

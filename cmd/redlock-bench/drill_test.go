@@ -134,6 +134,7 @@ func TestWipedMajorityIsInQuarantine(t *testing.T) {
 	}
 }
 
+// field-reports: 108
 func TestFaultsOnTheWayAreSeen(t *testing.T) {
 	redisproc.Require(t)
 	d, text := testDrill(t, "-durable", "-d", "1h", "-nodes", "spawn:5", "-fault",
@@ -149,6 +150,7 @@ func TestFaultsOnTheWayAreSeen(t *testing.T) {
 	}
 }
 
+// field-reports: 108
 func TestTwoHoldersAtOnceFailTheDrill(t *testing.T) {
 	redisproc.Require(t)
 	d, text := testDrill(t, "-nodes", "spawn:1", "-durable", "-keys", "1", "-hold", "5ms", "-d", "1h", "-fault", "restart:1@50ms")

@@ -74,7 +74,7 @@ func parseCue(text string, nodes int) (cue, error) {
 	s := cue{text: text}
 	what, at, timed := strings.Cut(text, "@")
 	word, who, _ := strings.Cut(what, ":")
-	word, late, _ := strings.Cut(word, "=")
+	word, _, _ = strings.Cut(word, "=")
 	if s.kind = faultKind(word); !slices.Contains(faultKinds, s.kind) {
 		return s, fmt.Errorf("unknown fault %q: kinds are %s", word, listed(faultKinds))
 	}
@@ -86,6 +86,7 @@ func parseCue(text string, nodes int) (cue, error) {
 		return s, fmt.Errorf("time %q: want one with its unit after the @, such as 3s or 2.5s", at)
 	}
 	if s.kind == faultLag {
+		var late string
 		who, late, _ = strings.Cut(who, "=")
 		if s.delay, err = time.ParseDuration(late); err != nil || s.delay < time.Millisecond || s.delay > mostLag {
 			return s, fmt.Errorf("how late? want lag:WHO=TIME@TIME with 1ms to %v, such as lag:2=80ms@%s", mostLag, at)

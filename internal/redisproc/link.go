@@ -42,7 +42,7 @@ const (
 )
 
 // maxFlights bounds what a direction holds in memory.
-const maxFlights = 4096
+const maxFlights = 256
 
 func newLink(p *Proxy, client net.Conn) *link {
 	l := &link{proxy: p, client: client, requests: make(chan flight, maxFlights), replies: make(chan flight, maxFlights)}

@@ -14,7 +14,7 @@ import (
 // It reads RESP without TLS, so a request is a command, however many arrive
 // together, and each must have one answer: no subscriptions, no CLIENT REPLY.
 // What arrives together passes together. Nothing overtakes anything in its
-// direction. At most 4096 such flights are under way in a direction; then whoever
+// direction. At most 256 such flights are under way in a direction; then whoever
 // sends has to wait.
 //
 // Faults add up, and each lasts until it is replaced by another of its kind or

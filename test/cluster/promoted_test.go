@@ -39,11 +39,12 @@ func promoted(s *scenario) {
 	links := map[string][]*redisproc.Proxy{}
 	locker := func(name string) *redlock.Locker {
 		var all []redlock.Node
+		var own []*redisproc.Proxy
 		for i, n := range append(slices.Clone(s.nodes), replica) {
 			link, err := redisproc.NewProxy(n.Addr())
 			s.must(err)
 			s.Cleanup(link.Close)
-			links[name] = append(links[name], link)
+			own = append(own, link)
 			if i < len(s.nodes) {
 				all = append(all, redlock.Redis(&redis.Options{Addr: link.Addr()}))
 			}
@@ -52,13 +53,14 @@ func promoted(s *scenario) {
 		all[2] = redlock.Redis(&redis.Options{
 			Addr: "node3:6379",
 			Dialer: func(ctx context.Context, network, _ string) (net.Conn, error) {
-				to := links[name][2]
+				to := own[2]
 				if led.Load() {
-					to = links[name][5]
+					to = own[5]
 				}
 				return d.DialContext(ctx, network, to.Addr())
 			},
 		})
+		links[name] = own
 		l, err := redlock.New(all, cfg)
 		s.must(err)
 		s.Cleanup(func() { l.Close(context.WithoutCancel(s.ctx)) })

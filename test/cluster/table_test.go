@@ -67,7 +67,9 @@ var table = []row{
 	{name: "clients are killed while they hold", durable: true, run: holderKilled, not: elsewhere},
 }
 
-func TestProcesses(t *testing.T)  { run(t, processes(t)) }
+// field-reports: 23, 50
+func TestProcesses(t *testing.T) { run(t, processes(t)) }
+
 func TestContainers(t *testing.T) { run(t, containers(t)) }
 func TestCompose(t *testing.T)    { run(t, compose(t)) }
 

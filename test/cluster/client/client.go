@@ -141,11 +141,9 @@ func (s Settings) locker(ctx context.Context, work *sync.WaitGroup, down, steps 
 			s.Rate = 1
 		}
 		skewed := clock.NewSkewed(s.Rate)
-		skewed.Step(time.Since(skewed.Now().Wall())) // a Skewed clock's wall starts with it
+		setWall(skewed, 0)
 		cfg.Clock = skewed
-		if s.Step != 0 {
-			work.Go(func() { swing(ctx, skewed, s.Step, steps) })
-		}
+		work.Go(func() { swing(ctx, skewed, s.Step, steps) })
 	}
 	nodes := make([]redlock.Node, len(s.Nodes))
 	for i, addr := range s.Nodes {
@@ -154,18 +152,25 @@ func (s Settings) locker(ctx context.Context, work *sync.WaitGroup, down, steps 
 	return redlock.New(nodes, cfg)
 }
 
-// swing steps a wall clock back and forth.
+// swing steps a wall clock back and forth. In between it is right, whatever the rate
+// of the other clocks: those who set it go by it.
 func swing(ctx context.Context, c *clock.Skewed, step time.Duration, steps *counter) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	for {
+	for off := step; ; off = step - off {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			c.Step(step)
-			steps.add()
-			step = -step
+			setWall(c, off)
+			if step != 0 {
+				steps.add()
+			}
 		}
 	}
+}
+
+// setWall sets a wall clock to what it is, and so much more.
+func setWall(c *clock.Skewed, more time.Duration) {
+	c.Step(time.Since(c.Now().Wall()) + more)
 }

@@ -3,7 +3,6 @@ package nodes
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
@@ -70,20 +69,6 @@ func (c Containers) Start(ctx context.Context, durable bool) (Server, error) {
 		image:     c.Image, durable: durable, port: port,
 	}
 	return s, s.create(ctx)
-}
-
-// port is one to publish at. It is chosen here, as another would be published after
-// each restart, and not by the system, which would give it to somebody's outgoing
-// connection while the container is down.
-func port() (port int, err error) {
-	for range 100 {
-		port = 20000 + rand.IntN(10000)
-		var l net.Listener
-		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
-			return port, l.Close()
-		}
-	}
-	return 0, err
 }
 
 // made is a container that was made by Containers.

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"net"
 	"strconv"
 	"strings"
 	"time"
@@ -187,4 +189,19 @@ func arguments(durable bool) []string {
 		return append(args, "--appendonly", "no")
 	}
 	return append(args, "--appendonly", "yes", "--appendfsync", "always", "--no-appendfsync-on-rewrite", "no")
+}
+
+// port is one to listen on. It is chosen here, and not by the system, which would give
+// it to somebody else while the server is down: to a listener, or to an outgoing
+// connection, even to one that is meant for this very port and so reaches itself.
+func port() (port int, err error) {
+	const first, many = 20000, 10000 // below those that systems choose from
+	for range 100 {
+		port = first + rand.IntN(many)
+		var l net.Listener
+		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			return port, l.Close()
+		}
+	}
+	return 0, err
 }

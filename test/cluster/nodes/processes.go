@@ -14,7 +14,11 @@ type Processes struct {
 
 // Start implements Backend.
 func (p Processes) Start(ctx context.Context, durable bool) (Server, error) {
-	s, err := redisproc.Start(ctx, redisproc.Options{Args: arguments(durable), SkewedClock: p.Clocks})
+	at, err := port()
+	if err != nil {
+		return nil, err
+	}
+	s, err := redisproc.Start(ctx, redisproc.Options{Port: at, Args: arguments(durable), SkewedClock: p.Clocks})
 	if err != nil {
 		return nil, err
 	}
