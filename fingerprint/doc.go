@@ -21,8 +21,8 @@
 // numbers and never pass through floating point. There, 1234567890123456789 and
 // 1234567890123456788 become the same bytes, as they are the same double, and two
 // orders that differ in such an id would get each other's result. Here they
-// differ. Numbers that a double holds with all their digits, which is any with up
-// to 15 of them, have the bytes of RFC 8785.
+// differ. Numbers that a double holds with all their digits, which are those of
+// ordinary size with up to 15 of them, have the bytes of RFC 8785.
 //
 // # What is refused
 //
