@@ -1,10 +1,15 @@
 package redlock
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/quorumlock/quorumlock/fence"
 )
@@ -54,4 +59,59 @@ func TestAnEvictedLockIsLostWithTheNextRenewal(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The same on servers that really evict: what fills them may drive out any key, the
+// counter too.
+//
+// field-reports: 21
+func TestServersThatEvictLoseTheLockAndNotTheOrderOfFences(t *testing.T) {
+	servers, nodes := startServers(t, 3)
+	cfg := patient()
+	cfg.Fenced = true
+	a, b := onServers(t, nodes, cfg), onServers(t, nodes, cfg)
+	lease := acquire(t, a, "k")
+	for _, s := range servers[:2] {
+		s.fill(t)
+	}
+	if err := lease.Extend(context.Background(), cfg.TTL); !errors.Is(err, ErrLost) {
+		t.Errorf("extended: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), hang)
+	defer cancel()
+	next, err := b.Acquire(ctx, "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if next.Fence() <= lease.Fence() {
+		t.Errorf("fence %d after %d", next.Fence(), lease.Fence())
+	}
+}
+
+// fill lets the server evict, and writes to it until all keys that were there have
+// gone.
+func (s *realServer) fill(t *testing.T) {
+	t.Helper()
+	ctx := context.Background()
+	were := s.keys(t)
+	if len(were) == 0 {
+		t.Fatal("there is nothing to evict")
+	}
+	s.do(t, "config", "set", "maxmemory-policy", "allkeys-random", "maxmemory", 3<<20)
+	filler := strings.Repeat("x", 4<<10)
+	for deadline := time.Now().Add(hang); s.admin.Exists(ctx, were...).Val() > 0; {
+		if time.Now().After(deadline) {
+			t.Fatalf("%v are still there", s.keys(t))
+		}
+		s.admin.Pipelined(ctx, func(p redis.Pipeliner) error { // some of it may find no room
+			for i := range 500 {
+				p.Set(ctx, fmt.Sprint("filler-", i, "-", time.Now().UnixNano()), filler, 0)
+			}
+			return nil
+		})
+	}
+	if stats := s.do(t, "info", "stats").(string); strings.Contains(stats, "evicted_keys:0\r") {
+		t.Fatal("it has evicted nothing")
+	}
+	s.do(t, "config", "set", "maxmemory", 0)
 }
