@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -99,6 +100,17 @@ const (
 	aClient        // its process
 	aLink   = aNode | aClient
 )
+
+// check says whom else a fault must befall.
+func (t target) check(f Fault) error {
+	switch {
+	case t == aNode && (f.Node < 0 || f.Client >= 0):
+		return errors.New("befalls one node: want n1, n2, …")
+	case t == aClient && (f.Client < 0 || f.Node >= 0):
+		return errors.New("befalls one client: want c1, c2, …")
+	}
+	return nil
+}
 
 // assumption is what a kind may only be used without.
 type assumption uint8

@@ -171,6 +171,9 @@ func (p *Plan) readEvent(words []string) (err error) {
 			return err
 		}
 	}
+	if err := kinds[f.Kind].target.check(f); err != nil {
+		return fmt.Errorf("%s %w", f.Kind, err)
+	}
 	p.Faults = append(p.Faults, f)
 	return nil
 }

@@ -127,7 +127,10 @@ func parseNone(name string, args []string) error {
 		return err
 	}
 	if fs.NArg() > 0 {
-		return fmt.Errorf("%s takes no arguments but the name of a command: run, drill, doctor, version or help", name)
+		if name == "help" {
+			return errors.New("help takes no arguments but the name of a command: run, drill, doctor, version or help")
+		}
+		return fmt.Errorf("%s takes no arguments", name)
 	}
 	return nil
 }

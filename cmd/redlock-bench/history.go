@@ -9,15 +9,19 @@ import (
 	"github.com/quorumlock/quorumlock/internal/history"
 )
 
-// writeHistory writes the events of all leases to a file, if it has a name. An
-// acquire that came to nothing is not among them.
-func writeHistory(name string, holds []history.Hold) error {
+// createHistory makes the file for writeHistory; without a name there is none.
+func createHistory(name string) (*os.File, error) {
 	if name == "" {
-		return nil
+		return nil, nil
 	}
-	file, err := os.Create(name)
-	if err != nil {
-		return err
+	return os.Create(name)
+}
+
+// writeHistory writes the events of all leases to a file, if there is one, and
+// closes it. An acquire that came to nothing is not among them.
+func writeHistory(file *os.File, holds []history.Hold) (err error) {
+	if file == nil {
+		return nil
 	}
 	w := bufio.NewWriter(file)
 	for i, h := range holds {

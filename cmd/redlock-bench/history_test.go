@@ -20,7 +20,11 @@ func TestHistoryIsReadBackAsItWasHeld(t *testing.T) {
 		{Key: "b", Holder: 0, Fence: 1, Called: 7, Acquired: 8, Until: 20},
 	}
 	name := filepath.Join(t.TempDir(), "history")
-	if err := writeHistory(name, holds); err != nil {
+	file, err := createHistory(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writeHistory(file, holds); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(name)
@@ -41,11 +45,15 @@ func TestHistoryIsReadBackAsItWasHeld(t *testing.T) {
 }
 
 func TestHistoryThatCannotBeWrittenIsAnError(t *testing.T) {
-	if err := writeHistory(filepath.Join(t.TempDir(), "no", "such"), nil); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := createHistory(filepath.Join(t.TempDir(), "no", "such")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}
+	file, err := createHistory(filepath.Join(t.TempDir(), "history"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	impossible := []history.Hold{{Key: "a", Called: 1, Acquired: 2}} // it never ends
-	if err := writeHistory(filepath.Join(t.TempDir(), "history"), impossible); err == nil {
+	if err := writeHistory(file, impossible); err == nil {
 		t.Error("no error")
 	}
 }

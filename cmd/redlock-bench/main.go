@@ -106,6 +106,14 @@ func main() {
 	logging.Disable()
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // by nohup
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	// Once nobody reads what is printed, nobody waits for the end either. Each write
+	// says so again, and only the first counts: a second signal ends all at once.
+	unread := make(chan os.Signal, 1)
+	signal.Notify(unread, syscall.SIGPIPE)
+	go func() { signals <- <-unread }()
 	os.Exit(command(os.Args[1:], os.Stdout, os.Stderr, signals))
 }
 

@@ -31,6 +31,12 @@ type session struct {
 // ctx ends it stops early and judges what there is. An error means that there
 // is nothing to judge.
 func (s session) run(ctx context.Context) (r report, err error) {
+	// Made now, so that a long run does not end with a name that is wrong.
+	written, err := createHistory(s.history)
+	if err != nil {
+		return r, err
+	}
+	defer written.Close()
 	c, err := s.nodes.up(ctx)
 	if err != nil {
 		return r, err
@@ -67,7 +73,7 @@ func (s session) run(ctx context.Context) (r report, err error) {
 	r.Check = decide(history.Run{Holds: holds}, s.fenced, found, closing)
 	c.forget(after, found)
 	r.Check.foot(s.text, len(r.Nodes), r.Interrupted)
-	return r, writeHistory(s.history, holds)
+	return r, writeHistory(written, holds)
 }
 
 // load does the phases and returns all that was held.
