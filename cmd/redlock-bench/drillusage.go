@@ -76,9 +76,9 @@ One that did not happen fails the drill.
 the first grant after a majority is back are reported next to what they should be,
 and not judged, as they are up to the machine too.
 
-An interrupt (Ctrl-C) ends the drill early: nodes are healed, everything is released,
-printed and judged. A second one ends the program at once; containers then stay as
-they are.
+An interrupt (Ctrl-C), a closed terminal, or output that nobody reads any more ends
+the drill early: nodes are healed, everything is released, printed and judged. A
+second one ends the program at once; containers then stay as they are.
 
 Exit status: 0 clean; 1 something was wrong, or the drill could not be made;
 2 bad flags; 130 interrupted, and clean as far as it went.

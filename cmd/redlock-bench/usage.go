@@ -87,8 +87,9 @@ a key at once, fences that rise, and nothing left on the nodes.
 
 The check keeps some 200 bytes for each cycle until the end.
 
-An interrupt (Ctrl-C) ends the run early: everything is released, printed and
-judged. A second one ends the program at once; keys are then left to their TTL.
+An interrupt (Ctrl-C), a closed terminal, or output that nobody reads any more ends
+the run early: everything is released, printed and judged. A second one ends the
+program at once; keys are then left to their TTL.
 
 Exit status: 0 clean; 1 the check failed, or the run could not be made;
 2 bad flags; 130 interrupted, and clean as far as it went.
