@@ -70,7 +70,7 @@ func (l *link) delay(purpose uint64) time.Duration {
 // Connect implements redlock.Node.
 func (l *link) Connect(ctx context.Context, limit time.Duration) (redlock.Conn, error) {
 	c := &conn{link: l, limit: limit, result: make(chan error, 1), gathered: make(chan struct{}, 1)}
-	c.overdue = event{whose: l.client, timer: true, rank: l.rank(rankLimit), do: func() { c.fail(errTimeout) }}
+	c.overdue = event{whose: l.client, rank: l.rank(rankLimit), do: func() { c.fail(errTimeout) }}
 	c.hello.conn, c.hello.kind = c, asksHello
 	l.last = c
 	if err := c.ask(&c.hello, dialTimeout); err != nil {
