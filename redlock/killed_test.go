@@ -57,7 +57,7 @@ func TestAKilledProcessLeavesNoKeyWithoutAnEnd(t *testing.T) {
 		wg.Go(func() {
 			for i := range children / atOnce {
 				child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
-				child.Env = append(os.Environ(), victimNodes+"="+strings.Join(append(addrs, fmt.Sprintf("victim %d.%d", c, i)), ","))
+				child.Env = append(os.Environ(), fmt.Sprintf("%s=%s,victim %d.%d", victimNodes, strings.Join(addrs, ","), c, i))
 				child.Stderr = os.Stderr
 				out, err := child.StdoutPipe()
 				if err == nil {

@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -169,13 +170,17 @@ func (s *stopped) disturb(t *testing.T, l *Locker, name string) (keys []string, 
 	s.link.set(random(150*time.Millisecond) * time.Duration(s.draw.IntN(2)))
 	for j := range 1 + s.draw.IntN(3) {
 		keys = append(keys, fmt.Sprint(name, "/", j))
+		// On a busy machine the others may be late too. What is undone then must leave
+		// no phantom either.
 		lease, err := l.TryAcquire(context.Background(), keys[j])
 		if err != nil {
-			t.Error(err)
+			if !errors.Is(err, ErrNoQuorum) {
+				t.Error(err)
+			}
 			continue
 		}
 		time.Sleep(random(3 * time.Millisecond))
-		if err := lease.Release(context.Background()); err != nil {
+		if err := lease.Release(context.Background()); err != nil && !errors.Is(err, ErrNoQuorum) {
 			t.Error(err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -191,13 +192,19 @@ func arguments(durable bool) []string {
 	return append(args, "--appendonly", "yes", "--appendfsync", "always", "--no-appendfsync-on-rewrite", "no")
 }
 
+var ports sync.Map // those that were chosen
+
 // port is one to listen on. It is chosen here, and not by the system, which would give
 // it to somebody else while the server is down: to a listener, or to an outgoing
 // connection, even to one that is meant for this very port and so reaches itself.
+// None is chosen twice: a server may not have begun to listen.
 func port() (port int, err error) {
 	const first, many = 20000, 10000 // below those that systems choose from
 	for range 100 {
 		port = first + rand.IntN(many)
+		if _, taken := ports.LoadOrStore(port, true); taken {
+			continue
+		}
 		var l net.Listener
 		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
 			return port, l.Close()
