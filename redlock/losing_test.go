@@ -2,6 +2,8 @@ package redlock
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,14 +18,21 @@ func TestALossThatTheHolderFindsFirstShortensNoPromise(t *testing.T) {
 		mem, nodes := memNodes(3)
 		c := clock.NewSkewed(1)
 		leases := map[string]*Lease{}
+		var told atomic.Bool
+		var found sync.WaitGroup
 		first := ""
+		found.Add(1)
 		l := newLocker(t, nodes, Config{TTL: 10 * time.Second, Clock: c, Trace: &Trace{Lost: func(e LostEvent) {
-			for key, other := range leases { // all are due at once
-				if first == "" && key != e.Key {
-					first = key
-					other.Remaining()
-				}
+			if told.Swap(true) {
+				return
 			}
+			// Both are due at once, and the other's holder comes before the watcher.
+			first = map[string]string{"j": "k", "k": "j"}[e.Key]
+			go func() {
+				defer found.Done()
+				leases[first].Remaining()
+			}()
+			found.Wait()
 		}}})
 		for _, key := range []string{"j", "k"} {
 			leases[key] = acquire(t, l, key)
@@ -64,19 +73,23 @@ func TestCloseMissesNoLeaseThatIsBeingLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	lease := acquire(t, l, "k")
-	for heldOn(mem, "k", lease.Token()) < 3 {
-		time.Sleep(time.Millisecond)
+	for deadline := time.Now().Add(time.Minute); heldOn(mem, "k", lease.Token()) < 3; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it is not on all nodes")
+		}
 	}
 	last := l.lanes[2]
 	last.mu.Lock() // whoever loses the lease stops half-way
 	told := make(chan struct{})
+	c.Step(time.Hour)
 	go func() {
 		defer close(told)
-		l.lanes[0].clock.(*clock.Skewed).Step(time.Hour)
 		lease.Remaining()
 	}()
-	for lease.reason() == nil {
-		time.Sleep(time.Millisecond)
+	for deadline := time.Now().Add(time.Minute); lease.reason() == nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it is not lost")
+		}
 	}
 	closed := make(chan error)
 	go func() { closed <- l.Close(context.Background()) }()
