@@ -35,6 +35,10 @@ func (l *lane) owe(c *call, now clock.Instant) {
 	if c.of == nil {
 		return
 	}
+	op := Op{Kind: OpRelease, Key: c.op.Key, Token: c.op.Token, TTL: c.op.TTL}
+	if e := c.of.extend; e != nil && l.mayCome(e) {
+		op.TTL *= 2 // it may be read at the key's last moment
+	}
 	var unread bool
 	switch c.of.state {
 	case written: // its reply is not ours to read
@@ -48,11 +52,17 @@ func (l *lane) owe(c *call, now clock.Instant) {
 		return // it was never sent
 	}
 	l.debts = append(l.debts, debt{
-		op:     Op{Kind: OpRelease, Key: c.op.Key, Token: c.op.Token, TTL: c.op.TTL},
+		op:     op,
 		since:  l.at(now),
 		unread: unread,
 		repeat: l.lingers(c.of),
 	})
+}
+
+// mayCome reports whether a call may still be carried out, by all that is known here.
+// l.mu is held.
+func (l *lane) mayCome(c *call) bool {
+	return c.state == written || c.cutOff && (c.gen == l.gen || l.haunted)
 }
 
 // lingers reports whether the acquire went unanswered on a connection that

@@ -48,10 +48,13 @@ func (l *Lease) tryExtend(ctx context.Context, start clock.Instant, ttl time.Dur
 	}
 	l.mu.Lock()
 	l.ttl = max(l.ttl, ttl)
+	r := newRound(len(l.locker.lanes), l.op(OpExtend, ttl), start)
+	for i := range r.calls {
+		r.calls[i].on = l.setter(i)
+	}
 	l.mu.Unlock()
 
 	held := l.Context() // nothing is extended once the lease has ended
-	r := newRound(len(l.locker.lanes), l.op(OpExtend, ttl), start)
 	r.send(l.locker.lanes)
 	l.locker.wait(ctx.Done(), held.Done(), r)
 	outcome, votes := r.finish(l.locker.lanes)

@@ -54,8 +54,7 @@ func (l *Lease) restore(i int, ttl time.Duration) {
 func (l *lane) restore(c, before *call, now clock.Instant) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	unread := before.cutOff && (before.gen == l.gen || l.haunted)
-	settled := before.state == withdrawn || before.state == answered && !unread
+	settled := before.state == withdrawn || before.state == answered && !l.mayCome(before)
 	if !settled || l.refusal(now) != nil {
 		return false
 	}

@@ -96,15 +96,30 @@ func (k *keeper) plan(l *Lease, now clock.Instant) {
 // bury keeps a lease that was lost until all that its holder was ever promised is
 // over by the slowest reading, and then has it undone. Until then the nodes keep it,
 // in favour of a holder who has looked at Remaining and not at Context.
+// It is watched all the while, so that Close does not miss it.
 func (k *keeper) bury(l *Lease, now clock.Instant) {
-	l.mu.Lock()
-	left := l.promised - now.Lower(l.won)
-	l.mu.Unlock()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	l.watched = watched{due: now.Lower(k.born) + max(0, left), lost: true}
-	heap.Push(&k.due, l)
+	l.mu.Lock()
+	left, released := l.promised-now.Lower(l.won), l.released
+	l.mu.Unlock()
+	if released {
+		return // meanwhile, and whoever did so ends the watch
+	}
+	l.watched = watched{index: l.watched.index, due: now.Lower(k.born) + max(0, left), lost: true}
+	if l.watched.index == 0 {
+		heap.Push(&k.due, l)
+	} else {
+		heap.Fix(&k.due, l.watched.index-1)
+	}
 	k.rouse()
+}
+
+// isOver reports whether l was lost and all that its holder was ever promised is over.
+func (l *Lease) isOver(now clock.Instant) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.released && l.promised <= now.Lower(l.won)
 }
 
 // remove ends the watch over a lease.
@@ -195,8 +210,11 @@ func (k *keeper) look(now clock.Instant) (due []*Lease, wait time.Duration, endi
 // attend does what is due for a lease.
 func (l *Lease) attend(now clock.Instant) {
 	if l.reason() != nil {
-		l.locker.keeper.remove(l)
-		l.undo()
+		// It may have been due for something else, and lost only since it was found to be.
+		if l.isOver(now) {
+			l.undo()
+			l.locker.keeper.remove(l)
+		}
 		return
 	}
 	if l.check(now) == 0 {

@@ -248,6 +248,9 @@ func (l *lane) load(conn Conn) []*call {
 				break
 			}
 			c.state, c.gen = written, l.gen
+			if c.on != nil {
+				c.on.extend = c
+			}
 			l.loading = append(l.loading, c)
 		} else {
 			l.dead--

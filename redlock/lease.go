@@ -239,7 +239,6 @@ func (l *Lease) end(cause error) bool {
 	if cancel != nil {
 		cancel(cause)
 	}
-	l.locker.keeper.remove(l)
 	return true
 }
 

@@ -30,6 +30,10 @@ func (l *Lease) Release(ctx context.Context) error {
 func (l *Lease) release(cause error) error {
 	start := l.locker.clock.Now()
 	left := l.check(start)
+	joined := l.locker.join() // before Close could miss the lease
+	if joined {
+		defer l.locker.finish()
+	}
 	l.mu.Lock()
 	again := l.released
 	l.released = true
@@ -40,12 +44,11 @@ func (l *Lease) release(cause error) error {
 	var lost error
 	if !l.end(cause) {
 		lost = l.reason()
-		l.locker.keeper.remove(l)
 	}
-	if !l.locker.join() {
+	l.locker.keeper.remove(l)
+	if !joined {
 		return l.failure("release", start, nil, errors.Join(lost, ErrClosed))
 	}
-	defer l.locker.finish()
 
 	l.mu.Lock()
 	r := newRound(len(l.locker.lanes), l.op(OpRelease, l.ttl), start)

@@ -33,6 +33,7 @@ type call struct {
 	round *round // nil if nobody counts its answer
 	node  int    // the voter's number
 	of    *call  // for a release: the acquire of its key on this node
+	on    *call  // for an extend: the same
 
 	answer Reply         // as the ballot has it; guarded by round.mu
 	rtt    time.Duration // guarded by round.mu
@@ -46,6 +47,7 @@ type call struct {
 	cutOff bool  // the connection it was written to ended before the answer came
 	gen    int   // the number of that connection
 	debt   *debt // what this release pays
+	extend *call // the last extend of what this acquire has set
 }
 
 type callState uint8
