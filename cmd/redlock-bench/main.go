@@ -179,7 +179,7 @@ func run(s settings, stdout, stderr io.Writer, signals <-chan os.Signal) int {
 	}
 	r, err := session{settings: s, text: text, progress: newProgress(stderr), makeLocker: newQuorumLocker}.run(ctx)
 	if err == nil && object != nil {
-		err = errors.Join(r.writeJSON(object), object.Close())
+		err = errors.Join(writeJSON(object, r), object.Close())
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "redlock-bench:", err)

@@ -142,9 +142,6 @@ func decide(run history.Run, fenced bool, found []survey, closing error) reportC
 	return c
 }
 
-// writeJSON writes the report as one indented object.
-func (r report) writeJSON(w io.Writer) error { return writeJSON(w, r) }
-
 // writeJSON writes an object, indented.
 func writeJSON(w io.Writer, object any) error {
 	e := json.NewEncoder(w)

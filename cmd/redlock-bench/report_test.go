@@ -101,7 +101,7 @@ func TestReportAsText(t *testing.T) {
 // field-reports: 108
 func TestReportAsJSON(t *testing.T) {
 	var b bytes.Buffer
-	if err := sample().writeJSON(&b); err != nil {
+	if err := writeJSON(&b, sample()); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "report.json", b.Bytes())

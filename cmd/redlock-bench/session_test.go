@@ -109,7 +109,7 @@ func TestRunOnRemoteServersIsClean(t *testing.T) {
 	r, err := s.run(t.Context())
 	wantClean(t, r, err, text.String(), 80)
 	var object bytes.Buffer
-	if err := r.writeJSON(&object); err != nil {
+	if err := writeJSON(&object, r); err != nil {
 		t.Fatal(err)
 	}
 	for _, out := range []string{text.String(), object.String()} {
@@ -264,7 +264,7 @@ func TestJSONParses(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := r.writeJSON(&b); err != nil {
+	if err := writeJSON(&b, r); err != nil {
 		t.Fatal(err)
 	}
 	var back report
