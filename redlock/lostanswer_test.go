@@ -24,6 +24,7 @@ func TestScriptsWhoseAnswersAreLostAreNotRunAgain(t *testing.T) {
 		// how often each has run the script.
 		losing := func(sum, source string, call func()) {
 			t.Helper()
+			synctest.Wait() // what a majority has not waited for has run as well
 			ran := func(s *respfake.Server) (count int) {
 				for _, e := range s.Log("eval", "evalsha") {
 					if e.Err == "" && (e.Args[0] == sum || e.Args[0] == source) {
