@@ -1,0 +1,497 @@
+package httpguard
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/quorumlock/quorumlock/redlock"
+)
+
+// user is the principal in all tests.
+func user(r *http.Request) string { return r.Header.Get("User") }
+
+// decisions is what SubmitOnce has decided, by decision.
+type decisions [Abandoned + 1]atomic.Int64
+
+func (d *decisions) count(_ *http.Request, decision Decision, _ error) { d[decision].Add(1) }
+
+func submitOnceOn(t testing.TB, lock Locker, cfg SubmitConfig, next http.Handler) http.Handler {
+	t.Helper()
+	if cfg.Principal == nil {
+		cfg.Principal = user
+	}
+	wrap, err := SubmitOnce(lock, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wrap(next)
+}
+
+// serve is a server on a real socket, which speaks HTTP/2 if http2 is set.
+func serve(t testing.TB, h http.Handler, http2 bool) *httptest.Server {
+	t.Helper()
+	s := httptest.NewUnstartedServer(h)
+	s.Config.ErrorLog = log.New(complaints{t}, "", 0)
+	if http2 {
+		s.EnableHTTP2 = true
+		s.StartTLS()
+	} else {
+		s.Start()
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// complaints is what the server logs. Panics, and connections that tests give up,
+// are no failure; that the header was written twice is.
+type complaints struct{ testing.TB }
+
+func (c complaints) Write(line []byte) (int, error) {
+	if bytes.Contains(line, []byte("superfluous")) {
+		c.Errorf("%s", line)
+	}
+	return len(line), nil
+}
+
+// overEach runs test over both versions of HTTP.
+func overEach(t *testing.T, test func(t *testing.T, http2 bool)) {
+	t.Run("http1", func(t *testing.T) { test(t, false) })
+	t.Run("http2", func(t *testing.T) { test(t, true) })
+}
+
+// answer is a response that has been read.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+	hangUp bool // the server closes the connection
+}
+
+// send sends a request with user u1 and a JSON body, and reads the answer.
+func send(t testing.TB, s *httptest.Server, method, path, body string, header ...string) answer {
+	t.Helper()
+	a, err := trySend(t.Context(), s, method, path, strings.NewReader(body), header...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func trySend(ctx context.Context, s *httptest.Server, method, path string, body io.Reader, header ...string) (answer, error) {
+	r, err := http.NewRequestWithContext(ctx, method, s.URL+path, body)
+	if err != nil {
+		return answer{}, err
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Add(header[i], header[i+1])
+	}
+	if r.Header.Get("User") == "" {
+		r.Header.Set("User", "u1")
+	}
+	r.Header.Set("Content-Type", "application/json")
+	client := *s.Client()
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	res, err := client.Do(r)
+	if err != nil {
+		return answer{}, err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	return answer{res.StatusCode, res.Header, string(text), res.Close}, err
+}
+
+// wantProblem checks that a is a problem of this status and name.
+func wantProblem(t testing.TB, a answer, status int, name string) {
+	t.Helper()
+	var got struct {
+		Type, Title, Detail string
+		Status              int
+	}
+	if err := json.Unmarshal([]byte(a.body), &got); err != nil {
+		t.Fatalf("%d %q: %v", a.status, a.body, err)
+	}
+	if a.status != status || got.Status != status || got.Type != defaultDocs+"#"+name || got.Title == "" || got.Detail == "" {
+		t.Errorf("%d %s, want %d and type …#%s", a.status, a.body, status, name)
+	}
+	if kind := a.header.Get("Content-Type"); kind != "application/problem+json" {
+		t.Errorf("Content-Type %q", kind)
+	}
+	if link := a.header.Get("Link"); link != "<"+defaultDocs+"#"+name+`>; rel="describedby"` {
+		t.Errorf("Link %q", link)
+	}
+}
+
+// order is a handler that says when it has begun, and ends when it is told.
+type order struct {
+	begun, end chan struct{}
+	runs       atomic.Int64
+}
+
+func newOrder() *order { return &order{begun: make(chan struct{}, 100), end: make(chan struct{})} }
+
+func (o *order) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	o.runs.Add(1)
+	o.begun <- struct{}{}
+	<-o.end
+	w.WriteHeader(http.StatusCreated)
+	io.WriteString(w, `{"orderId":"o1"}`)
+}
+
+func TestOfTwoAtOnceOneIsHandledAndAThirdLater(t *testing.T) {
+	overEach(t, func(t *testing.T, http2 bool) {
+		lock, o := newMemoryLock(), newOrder()
+		lock.released = make(chan string, 9)
+		s := serve(t, submitOnceOn(t, lock, SubmitConfig{}, o), http2)
+		first := make(chan answer, 1)
+		go func() { first <- send(t, s, "POST", "/orders", `{"skuId":1,"count":2}`) }()
+		<-o.begun
+
+		second := send(t, s, "POST", "/orders", `{"count":2, "skuId":1}`)
+		wantProblem(t, second, http.StatusTooManyRequests, "submitted-twice")
+		if after := second.header.Get("Retry-After"); after != "5" {
+			t.Errorf("Retry-After %q right at the start, want 5", after)
+		}
+		if !strings.Contains(second.body, defaultMessage) {
+			t.Errorf("says %s", second.body)
+		}
+
+		close(o.end)
+		if a := <-first; a.status != http.StatusCreated {
+			t.Errorf("first: %d", a.status)
+		}
+		<-lock.released
+		if a := send(t, s, "POST", "/orders", `{"skuId":1,"count":2}`); a.status != http.StatusCreated {
+			t.Errorf("third: %d %s", a.status, a.body)
+		}
+		if runs := o.runs.Load(); runs != 2 {
+			t.Errorf("%d runs, want 2", runs)
+		}
+	})
+}
+
+// All hundred have been answered or are inside when the handler ends, so no one
+// of them can have come late.
+func TestOfAHundredAtOnceOneIsHandled(t *testing.T) {
+	overEach(t, func(t *testing.T, http2 bool) {
+		var decided decisions
+		o := newOrder()
+		s := serve(t, submitOnceOn(t, newMemoryLock(), SubmitConfig{Decided: decided.count}, o), http2)
+		statuses := make(chan int, 100)
+		var all sync.WaitGroup
+		for range 100 {
+			all.Go(func() { statuses <- send(t, s, "POST", "/orders", `{"skuId":1}`).status })
+		}
+		for range 99 {
+			if status := <-statuses; status != http.StatusTooManyRequests {
+				t.Errorf("%d while one is inside", status)
+			}
+		}
+		close(o.end)
+		all.Wait()
+		if status := <-statuses; status != http.StatusCreated {
+			t.Errorf("the one inside: %d", status)
+		}
+		if runs := o.runs.Load(); runs != 1 {
+			t.Errorf("%d runs", runs)
+		}
+		if decided[Admitted].Load() != 1 || decided[Refused].Load() != 99 {
+			t.Errorf("told of %d admitted, %d refused", decided[Admitted].Load(), decided[Refused].Load())
+		}
+	})
+}
+
+// field-reports: 74
+func TestOnlyTheSameSubmissionIsRefused(t *testing.T) {
+	o := newOrder()
+	s := serve(t, submitOnceOn(t, newMemoryLock(), SubmitConfig{}, o), false)
+	var inside sync.WaitGroup
+	defer inside.Wait()
+	defer close(o.end)
+	for _, c := range []struct {
+		name, user, method, path, body string
+		refused                        bool
+	}{
+		{"the first", "u1", "PATCH", "/loc/123", `{"a":1,"b":[2]}`, false},
+		{"the same", "u1", "PATCH", "/loc/123", `{"a":1,"b":[2]}`, true},
+		{"other order of names", "u1", "PATCH", "/loc/123", `{"b":[2.0], "a":1}`, true},
+		{"another resource", "u1", "PATCH", "/loc/456", `{"a":1,"b":[2]}`, false},
+		{"another method", "u1", "PUT", "/loc/123", `{"a":1,"b":[2]}`, false},
+		{"another user", "u2", "PATCH", "/loc/123", `{"a":1,"b":[2]}`, false},
+		{"another body", "u1", "PATCH", "/loc/123", `{"a":1,"b":[3]}`, false},
+		{"no body", "u1", "PATCH", "/loc/123", ``, false},
+		{"the empty object", "u1", "PATCH", "/loc/123", `{}`, true},
+		{"a query", "u1", "PATCH", "/loc/123?x=1&y=2", `{"a":1,"b":[2]}`, false},
+		{"the query in another order", "u1", "PATCH", "/loc/123?y=2&x=1", `{"a":1,"b":[2]}`, true},
+		{"a body that is no JSON", "u1", "PATCH", "/loc/123", `{"a":`, false},
+		{"the same that is no JSON", "u1", "PATCH", "/loc/123", `{"a":`, true},
+	} {
+		answered := make(chan answer, 1)
+		inside.Go(func() {
+			a, err := trySend(context.WithoutCancel(t.Context()), s, c.method, c.path, strings.NewReader(c.body), "User", c.user)
+			if err != nil {
+				t.Error(err)
+			}
+			answered <- a
+		})
+		select {
+		case <-o.begun:
+			if c.refused {
+				t.Errorf("%s: handled", c.name)
+			}
+		case a := <-answered:
+			if !c.refused || a.status != http.StatusTooManyRequests {
+				t.Errorf("%s: %d %s", c.name, a.status, a.body)
+			}
+		}
+	}
+}
+
+func TestGuardEndsHoweverTheHandlerDoes(t *testing.T) {
+	for name, handler := range map[string]http.HandlerFunc{
+		"success":  func(w http.ResponseWriter, r *http.Request) {},
+		"error":    func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no", http.StatusInternalServerError) },
+		"panic":    func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) },
+		"goexit":   func(w http.ResponseWriter, r *http.Request) { runtime.Goexit() },
+		"streamed": func(w http.ResponseWriter, r *http.Request) { http.NewResponseController(w).Flush() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			lock := newMemoryLock()
+			lock.released = make(chan string, 1)
+			s := serve(t, submitOnceOn(t, lock, SubmitConfig{}, handler), false)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			go trySend(ctx, s, "POST", "/orders", strings.NewReader("{}")) // goexit is never answered
+			<-lock.released
+			if keys := lock.keys(); len(keys) > 0 {
+				t.Errorf("still held: %q", keys)
+			}
+		})
+	}
+}
+
+func TestAPanicGoesOn(t *testing.T) {
+	boom := errors.New("boom")
+	h := submitOnceOn(t, newMemoryLock(), SubmitConfig{}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(boom) }))
+	defer func() {
+		if got := recover(); got != boom {
+			t.Errorf("panicked with %v", got)
+		}
+	}()
+	h.ServeHTTP(httptest.NewRecorder(), request("POST", "/orders", "{}"))
+}
+
+func TestAnswerDoesNotWaitForTheRelease(t *testing.T) {
+	lock := newMemoryLock()
+	lock.hold, lock.released = make(chan struct{}), make(chan string, 1)
+	s := serve(t, submitOnceOn(t, lock, SubmitConfig{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {})), false)
+	if a := send(t, s, "POST", "/orders", "{}"); a.status != http.StatusOK {
+		t.Errorf("%d", a.status)
+	}
+	if keys := lock.keys(); len(keys) != 1 {
+		t.Errorf("held: %q, although its release has not been let go on", keys)
+	}
+	close(lock.hold)
+	<-lock.released
+}
+
+func TestGuardIsReleasedAfterTheClientHasGone(t *testing.T) {
+	lock, o := newMemoryLock(), newOrder()
+	lock.released = make(chan string, 1)
+	s := serve(t, submitOnceOn(t, lock, SubmitConfig{}, o), false)
+	ctx, cancel := context.WithCancel(t.Context())
+	go trySend(ctx, s, "POST", "/orders", strings.NewReader("{}"))
+	<-o.begun
+	cancel()
+	close(o.end)
+	<-lock.released
+}
+
+func TestOnlyHeldByAnotherIs429(t *testing.T) {
+	for _, err := range []error{
+		redlock.ErrNoQuorum, redlock.ErrTooSlow, redlock.ErrClosed, redlock.ErrInvalid, errors.New("some other"),
+		context.DeadlineExceeded,
+	} {
+		t.Run(err.Error(), func(t *testing.T) {
+			lock, o := newMemoryLock(), newOrder()
+			lock.fails = err
+			close(o.end)
+			var told []error
+			var decided decisions
+			cfg := SubmitConfig{Decided: func(r *http.Request, d Decision, err error) {
+				decided.count(r, d, err)
+				told = append(told, err)
+			}}
+			got := record(submitOnceOn(t, lock, cfg, o), request("POST", "/orders", "{}"))
+			if got.status != http.StatusCreated || decided[Bypassed].Load() != 1 {
+				t.Errorf("%d, %d bypassed; want it handled and counted", got.status, decided[Bypassed].Load())
+			}
+			cfg.RequireLock = true
+			got = record(submitOnceOn(t, lock, cfg, o), request("POST", "/orders", "{}"))
+			wantProblem(t, got, http.StatusServiceUnavailable, "guard-unavailable")
+			if got.header.Get("Retry-After") == "" || decided[Unavailable].Load() != 1 {
+				t.Errorf("Retry-After %q, %d unavailable", got.header.Get("Retry-After"), decided[Unavailable].Load())
+			}
+			if len(told) != 2 || !errors.Is(told[0], err) || !errors.Is(told[1], err) {
+				t.Errorf("Decided was told %v", told)
+			}
+			if runs := o.runs.Load(); runs != 1 {
+				t.Errorf("%d runs", runs)
+			}
+		})
+	}
+}
+
+// A browser gives up the first request of a double click. If that ran without
+// the lock, both would run.
+func TestClientThatHasGoneDoesNotGetPastTheGuard(t *testing.T) {
+	var decided decisions
+	o := newOrder()
+	h := submitOnceOn(t, newMemoryLock(), SubmitConfig{Decided: decided.count}, o)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	record(h, request("POST", "/orders", "{}").WithContext(ctx))
+	if o.runs.Load() != 0 || decided[Abandoned].Load() != 1 {
+		t.Errorf("%d runs, %d abandoned", o.runs.Load(), decided[Abandoned].Load())
+	}
+}
+
+func TestRequestsWithAKeyAreLeftToIdempotent(t *testing.T) {
+	lock, o := newMemoryLock(), newOrder()
+	lock.fails = redlock.ErrHeld
+	close(o.end)
+	keyed := request("POST", "/orders", "{}")
+	keyed.Header.Set("Idempotency-Key", "k1")
+	if got := record(submitOnceOn(t, lock, SubmitConfig{}, o), keyed); got.status != http.StatusCreated {
+		t.Errorf("%d, want it to pass", got.status)
+	}
+	if got := record(submitOnceOn(t, lock, SubmitConfig{Keyed: true}, o), keyed); got.status != http.StatusTooManyRequests {
+		t.Errorf("with Keyed: %d", got.status)
+	}
+}
+
+func TestRequestsThatChangeNothingPass(t *testing.T) {
+	lock, o := newMemoryLock(), newOrder()
+	lock.fails = redlock.ErrHeld
+	close(o.end)
+	h := submitOnceOn(t, lock, SubmitConfig{}, o)
+	for _, method := range []string{"GET", "HEAD", "OPTIONS", "TRACE"} {
+		if got := record(h, request(method, "/orders", "")); got.status != http.StatusCreated {
+			t.Errorf("%s: %d", method, got.status)
+		}
+	}
+	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "LOCK"} {
+		if got := record(h, request(method, "/orders", "")); got.status != http.StatusTooManyRequests {
+			t.Errorf("%s: %d", method, got.status)
+		}
+	}
+}
+
+func TestNobodyIsNoPrincipal(t *testing.T) {
+	o := newOrder()
+	h := submitOnceOn(t, newMemoryLock(), SubmitConfig{Principal: func(*http.Request) string { return "" }}, o)
+	wantProblem(t, record(h, request("POST", "/orders", "{}")), http.StatusForbidden, "principal-missing")
+	if o.runs.Load() != 0 {
+		t.Error("the handler ran")
+	}
+}
+
+// field-reports: 97
+func TestBodyIsReadUpToItsLimit(t *testing.T) {
+	o := newOrder()
+	close(o.end)
+	s := serve(t, submitOnceOn(t, newMemoryLock(), SubmitConfig{MaxBody: 1000}, o), false)
+	fits := strings.Repeat("x", 1000)
+	for name, body := range map[string]io.Reader{
+		"said to be too long": strings.NewReader(fits + "x"),
+		"a gigabyte, chunked": io.LimitReader(zeros{}, 1<<30),
+	} {
+		a, err := trySend(t.Context(), s, "POST", "/orders", body)
+		if err != nil {
+			continue // the server has hung up on a client that goes on sending
+		}
+		wantProblem(t, a, http.StatusRequestEntityTooLarge, "body-too-large")
+		if !a.hangUp {
+			t.Errorf("%s: the connection stays open", name)
+		}
+	}
+	if o.runs.Load() != 0 {
+		t.Error("the handler ran")
+	}
+	if a := send(t, s, "POST", "/orders", fits); a.status != http.StatusCreated {
+		t.Errorf("1000 bytes: %d", a.status)
+	}
+}
+
+func TestHandlerReadsTheWholeBody(t *testing.T) {
+	s := serve(t, submitOnceOn(t, newMemoryLock(), SubmitConfig{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || r.ContentLength != int64(len(body)) {
+			t.Errorf("%d bytes, ContentLength %d, %v", len(body), r.ContentLength, err)
+		}
+		again, err := r.GetBody()
+		if err != nil {
+			t.Fatal(err)
+		}
+		twice, _ := io.ReadAll(again)
+		if !bytes.Equal(body, twice) {
+			t.Errorf("GetBody has %q", twice)
+		}
+		w.Write(body)
+	})), false)
+	a, err := trySend(t.Context(), s, "POST", "/orders", io.MultiReader(strings.NewReader("chun"), strings.NewReader("ked")))
+	if err != nil || a.body != "chunked" {
+		t.Errorf("%q, %v", a.body, err)
+	}
+}
+
+func TestSubmitConfigIsChecked(t *testing.T) {
+	for want, cfg := range map[string]SubmitConfig{
+		"Principal": {},
+		"TTL":       {Principal: user, TTL: -1},
+		"TTL is 1h": {Principal: user, TTL: time.Hour},
+		"MaxBody":   {Principal: user, MaxBody: -1},
+		"Window":    {Principal: user, Window: true, Renew: true},
+		"DocsURL":   {Principal: user, DocsURL: "/docs#problems"},
+	} {
+		if _, err := SubmitOnce(newMemoryLock(), cfg); err == nil || !strings.Contains(err.Error(), "SubmitConfig."+want) {
+			t.Errorf("want an error about %s, got %v", want, err)
+		}
+	}
+	if _, err := SubmitOnce(nil, SubmitConfig{Principal: user}); err == nil {
+		t.Error("without a locker: no error")
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// request is one of user u1 with a JSON body, for a handler that is called
+// directly.
+func request(method, path, body string) *http.Request {
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r.Header.Set("User", "u1")
+	r.Header.Set("Content-Type", "application/json")
+	return r
+}
+
+func record(h http.Handler, r *http.Request) answer {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return answer{status: w.Code, header: w.Header(), body: w.Body.String()}
+}
