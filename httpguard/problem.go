@@ -37,6 +37,9 @@ func (p problem) write(w http.ResponseWriter, docs string) {
 	}
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
+	if p.status < 400 {
+		h.Set("Content-Type", "application/json") // nothing has gone wrong
+	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	h.Set("Cache-Control", "no-store")
 	h.Add("Link", "<"+kind+`>; rel="describedby"`)

@@ -30,15 +30,11 @@ func newRecorder(w http.ResponseWriter, limit int64) *recorder {
 	return &recorder{w: w, before: w.Header().Clone(), header: w.Header().Clone(), limit: limit}
 }
 
-func (r *recorder) Header() http.Header {
-	if r.header == nil {
-		r.header = http.Header{}
-	}
-	return r.header
-}
+// Header implements http.ResponseWriter.
+func (r *recorder) Header() http.Header { return r.header }
 
-// WriteHeader implements http.ResponseWriter. Information such as early hints goes to
-// the client at once and is not stored.
+// WriteHeader implements http.ResponseWriter. The first one counts. Information such
+// as early hints goes to the client at once and is not stored.
 func (r *recorder) WriteHeader(status int) {
 	switch {
 	case r.status != 0:
@@ -54,6 +50,7 @@ func (r *recorder) WriteHeader(status int) {
 	}
 }
 
+// Write implements http.ResponseWriter.
 func (r *recorder) Write(p []byte) (int, error) {
 	r.WriteHeader(http.StatusOK)
 	switch {

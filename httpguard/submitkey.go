@@ -33,7 +33,7 @@ func intent(contentType string, body []byte) []byte {
 	if len(body) == 0 {
 		return []byte("{}")
 	}
-	if !isJSON(contentType) {
+	if !isJSON(mediaType(contentType)) {
 		return body
 	}
 	canonical, err := fingerprint.Canonical(nil, body, fingerprint.Limits{Bytes: len(body)})
@@ -43,9 +43,18 @@ func intent(contentType string, body []byte) []byte {
 	return canonical
 }
 
-func isJSON(contentType string) bool {
+// mediaType is what Content-Type says, without parameters; empty if it says nothing
+// that can be read.
+func mediaType(contentType string) string {
 	media, _, err := mime.ParseMediaType(contentType)
-	return err == nil && (media == "application/json" || strings.HasSuffix(media, "+json"))
+	if err != nil {
+		return ""
+	}
+	return media
+}
+
+func isJSON(media string) bool {
+	return media == "application/json" || strings.HasSuffix(media, "+json")
 }
 
 // sortedQuery is a query with its parameters in the order of their names. Those of
