@@ -21,17 +21,34 @@ type Response struct {
 
 // Result is r in the form in which a [idempotency.Guard] stores it: what a Reconciler
 // returns with [idempotency.Happened], and what a handler completes its record
-// with in a transaction of its own.
+// with in a transaction of its own. Control characters in headers become spaces.
 func (r Response) Result() idempotency.Result {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %d\r\n", format, r.Status)
-	r.Header.Write(&b) // in the order of names; into memory, so it cannot fail
+	header := make(http.Header, len(r.Header))
+	for name, values := range r.Header {
+		for _, value := range values {
+			header[name] = append(header[name], withoutControl(value))
+		}
+	}
+	header.Write(&b) // in the order of names; into memory, so it cannot fail
 	b.WriteString("\r\n")
 	b.Write(r.Body)
 	return idempotency.Result{Response: b.Bytes()}
 }
 
-// Send answers with r, as a handler does. Changes nothing of r.
+// withoutControl: a header that has control characters is not read back.
+func withoutControl(value string) string {
+	b := []byte(value)
+	for i, c := range b {
+		if c < ' ' && c != '\t' || c == 0x7f {
+			b[i] = ' '
+		}
+	}
+	return string(b)
+}
+
+// Send answers with r, as a handler does. It changes nothing of r.
 func (r Response) Send(w http.ResponseWriter) error {
 	for name, values := range r.Header {
 		w.Header()[name] = values

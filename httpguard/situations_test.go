@@ -22,15 +22,15 @@ type situation struct {
 	cfg     IdempotentConfig
 	guard   idempotency.Config
 	meet    func(s *service) answer // brings it about; the answer is the one the row is about
-	draft   string                  // status, and problem's name or "order"
+	draft   string                  // status, and a problem's name, order or replay
 	accept  string                  // the same with Accepted; empty if it is no other
 	headers []string                // must be there: "Name" or "Name: value"
 	runs    int64                   // of the handler
-	replay  bool                    // the answer says so
 }
 
 const (
-	order201  = "201 order"
+	order201  = "201 order"  // of this run
+	replay201 = "201 replay" // of an earlier one
 	docsLink  = "Link"
 	statusURL = "Location: /orders/by-key/k1"
 )
@@ -67,7 +67,7 @@ func situations() []situation {
 	longLease := idempotency.Config{Lease: time.Minute, ExecTimeout: time.Hour}
 	return []situation{
 		{row: 1, name: "first request", meet: (*service).post, draft: order201, runs: 1},
-		{row: 2, name: "done", meet: func(s *service) answer { s.post(); return s.post() }, draft: order201, runs: 1, replay: true},
+		{row: 2, name: "done", meet: func(s *service) answer { s.post(); return s.post() }, draft: replay201, runs: 1},
 		{
 			row: 3, name: "running", cfg: IdempotentConfig{StatusURL: byKey}, meet: func(s *service) answer {
 				s.create = slow(10 * time.Second).ServeHTTP
@@ -147,7 +147,7 @@ func situations() []situation {
 				time.Sleep(2 * time.Second)
 				return s.post()
 			},
-			draft: order201, replay: true,
+			draft: replay201,
 		},
 		{
 			row: 10, name: "its process has died, and it has not happened", guard: idempotency.Config{Reconciler: didNotHappen},
@@ -257,7 +257,7 @@ func situations() []situation {
 				recorded(s.handler, keyed("k1", `{"skuId":1}`))
 				return s.post()
 			},
-			draft: order201, runs: 1, replay: true,
+			draft: replay201, runs: 1,
 		},
 		{
 			row: 17, name: "500", meet: func(s *service) answer { s.create = answers(500); return s.post() },
@@ -351,7 +351,7 @@ func TestEachSituationHasItsAnswer(t *testing.T) {
 					if statuses == Accepted && c.accept != "" {
 						want = c.accept
 					}
-					checkAnswer(t, a, want, c.replay)
+					checkAnswer(t, a, want)
 					for _, header := range c.headers {
 						name, value, exact := strings.Cut(header, ": ")
 						if got := a.header.Get(name); got == "" || exact && got != value {
@@ -374,14 +374,14 @@ func TestEachSituationHasItsAnswer(t *testing.T) {
 }
 
 // checkAnswer checks that a is what want says in short.
-func checkAnswer(t *testing.T, a answer, want string, replayed bool) {
+func checkAnswer(t *testing.T, a answer, want string) {
 	t.Helper()
 	var status int
 	var name string
 	fmt.Sscan(want, &status, &name)
 	switch name {
-	case "order":
-		isOrder(t, a, replayed)
+	case "order", "replay":
+		isOrder(t, a, name == "replay")
 	case "":
 		if a.status != status || !strings.HasPrefix(a.body, "no") {
 			t.Errorf("%d %s, want the handler's %d", a.status, a.body, status)
@@ -420,7 +420,7 @@ func TestFailureAfterTheEffectIsNotRunAgain(t *testing.T) {
 			s := newService(t, IdempotentConfig{}, idempotency.Config{})
 			s.create = c.create
 			recorded(s.handler, keyed("k1", `{"skuId":1}`))
-			checkAnswer(t, s.post(), c.want, false)
+			checkAnswer(t, s.post(), c.want)
 			if runs := s.runs.Load(); runs != c.runs {
 				t.Errorf("%d runs, want %d", runs, c.runs)
 			}
