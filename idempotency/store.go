@@ -157,8 +157,8 @@ type Completion uint8
 
 const (
 	Stored        Completion = iota + 1 // the response is in the record
-	AlreadyStored                       // it had been completed by this owner; what was stored then stays
 	Restored                            // the record had gone and was put back
+	AlreadyStored                       // this owner had completed it before; what was stored then stays
 )
 
 // UnknownRequest gives up a record that may or may not have had its effect.
