@@ -20,7 +20,7 @@ func takeBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *htt
 	again := r.WithContext(r.Context())
 	again.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	again.Body, _ = again.GetBody()
-	again.ContentLength = int64(len(body))
+	again.ContentLength, again.TransferEncoding = int64(len(body)), nil
 	return body, again, nil
 }
 

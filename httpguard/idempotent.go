@@ -1,6 +1,7 @@
 package httpguard
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -130,7 +131,7 @@ func (i *idempotent) once(w http.ResponseWriter, r *http.Request, request idempo
 	case info.Ran && err == nil && info.StoreErr != nil && i.StrictPersist && !rec.sent:
 		notStored().write(w, i.DocsURL)
 	case info.Ran:
-		rec.finish() // the client may have gone, and nobody else is to be told
+		rec.finish()
 	case err == nil:
 		i.replay(w, r, result)
 	default:
@@ -167,6 +168,10 @@ func (i *idempotent) outcome(ctx context.Context, run *Run, rec *recorder) (idem
 // stored is the answer as it is stored, or a tombstone of it if it is too long.
 func (i *idempotent) stored(rec *recorder) idempotency.Result {
 	response, complete := rec.response(i.listed)
+	if i.Redact != nil {
+		response.Body = bytes.Clone(response.Body) // the client gets what the handler wrote
+		i.Redact(&response)
+	}
 	result := response.Result()
 	if complete && int64(len(result.Response)) <= i.MaxResponse {
 		return result

@@ -71,9 +71,10 @@ type IdempotentConfig struct {
 	RunDegraded bool
 
 	// StrictPersist answers 503 where a handler has run and its answer could not be
-	// stored. Otherwise the client gets that answer, and a retry finds the key in
-	// progress until its lease ends and the Reconciler is asked. It cannot be
-	// combined with RunDegraded.
+	// stored, unless it was longer than MaxResponse and has gone out already.
+	// Otherwise the client gets that answer, and a retry finds the key in progress until
+	// its lease ends and the Reconciler is asked. It cannot be combined with
+	// RunDegraded.
 	StrictPersist bool
 
 	// MaxBody is how many bytes a request's body may have; 0 means 1 MiB. More is
@@ -90,6 +91,11 @@ type IdempotentConfig struct {
 	// Last-Modified, Link, Vary. What belongs to a connection, a moment, a trace or a
 	// login is never stored, though it is listed: Set-Cookie, Date and the like.
 	StoreHeaders []string
+
+	// Redact takes out of an answer what must not be stored, such as the number of a
+	// card. The first client still gets it, retries do not. nil means that nothing is
+	// taken out. What is stored can also be sealed: idempotency.Config.Seal.
+	Redact func(*Response)
 
 	// DocsURL is the page that the types of problems are on, each under its name;
 	// empty means this project's.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -78,15 +79,27 @@ func (r *recorder) begin() error {
 	return err
 }
 
-// finish sends the answer, unless it has begun to go already.
-func (r *recorder) finish() error {
-	if r.sent {
-		return nil
+// finish sends the answer, or what is left of it, once the handler is done.
+func (r *recorder) finish() {
+	r.WriteHeader(http.StatusOK)
+	if !r.sent {
+		if bodyAllowed(r.status) && !r.trailed() {
+			r.answered.Set("Content-Length", strconv.Itoa(r.body.Len()))
+		}
+		r.begin() // the client may have gone, and nobody else is to be told
 	}
-	if r.WriteHeader(http.StatusOK); bodyAllowed(r.status) {
-		r.answered.Set("Content-Length", strconv.Itoa(r.body.Len()))
+	// What has been set since the status was written counts for trailers alone.
+	replaceHeader(r.w.Header(), r.header)
+}
+
+// trailed is whether trailers follow the body.
+func (r *recorder) trailed() bool {
+	for name := range r.header {
+		if name == "Trailer" || strings.HasPrefix(name, http.TrailerPrefix) {
+			return true
+		}
 	}
-	return r.begin()
+	return false
 }
 
 // sniff adds the type that net/http would guess, so that it is stored too.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
@@ -403,6 +404,64 @@ func TestCurrentShowsWhatHasBecomeOfIt(t *testing.T) {
 	}
 	fails = errors.New("no database")
 	wantProblem(t, s.post(), http.StatusServiceUnavailable, "store-unavailable")
+}
+
+func TestRedactedIsShownOnce(t *testing.T) {
+	s := newService(t, IdempotentConfig{Redact: func(r *Response) {
+		copy(r.Body, "****")
+		r.Header.Del("Location")
+	}}, idempotency.Config{})
+	s.create = func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", "/cards/4000")
+		io.WriteString(w, "4000 1234")
+	}
+	if a := s.post(); a.body != "4000 1234" || a.header.Get("Location") == "" {
+		t.Errorf("first: %v %q", a.header, a.body)
+	}
+	if a := s.post(); a.body != "**** 1234" || a.header.Get("Location") != "" {
+		t.Errorf("again: %v %q", a.header, a.body)
+	}
+}
+
+// Trailers belong to the first answer, and are not stored.
+func TestTrailersGoToTheFirstClient(t *testing.T) {
+	overEach(t, func(t *testing.T, http2 bool) {
+		s := newService(t, IdempotentConfig{}, idempotency.Config{})
+		s.create = func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Trailer", "Sum")
+			io.WriteString(w, "body")
+			w.Header().Set("Sum", "1")
+			w.Header().Set(http.TrailerPrefix+"Late", "2")
+			w.Header().Set("Content-Language", "de") // too late, and no trailer
+		}
+		server := serve(t, s.handler, http2)
+		for _, want := range []http.Header{{"Sum": {"1"}, "Late": {"2"}}, nil} {
+			r, err := http.NewRequestWithContext(t.Context(), "POST", server.URL, strings.NewReader("{}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("User", "u1")
+			r.Header.Set("Idempotency-Key", "k1")
+			res, err := server.Client().Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(res.Body)
+			res.Body.Close()
+			if err != nil || string(body) != "body" || !maps.EqualFunc(res.Trailer, want, slices.Equal) || res.Header.Get("Content-Language") != "" {
+				t.Errorf("%q %v, trailer %v, %v; want trailer %v", body, res.Header, res.Trailer, err, want)
+			}
+		}
+	})
+}
+
+// A service that cannot say what is asked for runs nothing.
+func TestOperationMustHaveAName(t *testing.T) {
+	s := newService(t, IdempotentConfig{Operation: func(*http.Request) string { return "" }}, idempotency.Config{})
+	wantProblem(t, s.post(), http.StatusInternalServerError, "misconfigured")
+	if s.runs.Load() != 0 {
+		t.Error("the handler ran")
+	}
 }
 
 func TestGoexitLeavesNoKeyInProgress(t *testing.T) {

@@ -231,7 +231,7 @@ func (s *submitOnce) decide(ctx context.Context, err error) Decision {
 // function is called when the handler is done.
 func (s *submitOnce) guard(ctx context.Context, lease Lease) (done func()) {
 	// The locker waits for it: its Close returns when every lease is released.
-	release := func() { lease.Release(context.WithoutCancel(ctx)) }
+	release := func() { lease.Release(ctx) }
 	if s.Window {
 		time.AfterFunc(s.TTL, release)
 		return func() {}

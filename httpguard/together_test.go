@@ -1,0 +1,118 @@
+package httpguard
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/quorumlock/quorumlock/idempotency"
+)
+
+// The guard stops what comes at the same time, and not what comes again because an
+// answer was lost; with a key both are stopped, the second by the first's answer.
+func TestGuardStopsTheSimultaneousAndAKeyTheRepeatedToo(t *testing.T) {
+	s := newService(t, IdempotentConfig{}, idempotency.Config{})
+	lock := newMemoryLock()
+	lock.released = make(chan string, 9)
+	mux := http.NewServeMux()
+	mux.Handle("POST /orders", submitOnceOn(t, lock, SubmitConfig{}, s.handler))
+	server := serve(t, mux, false)
+	loseAnswer := func(header ...string) {
+		send(t, server, "POST", "/orders", `{"skuId":1}`, header...) // and nobody looks at it
+	}
+
+	loseAnswer()
+	<-lock.released
+	loseAnswer()
+	<-lock.released
+	if runs := s.runs.Load(); runs != 2 {
+		t.Errorf("the guard alone: %d orders, want 2: it forgets as soon as the first is done", runs)
+	}
+	loseAnswer("Idempotency-Key", "k1")
+	isOrder(t, send(t, server, "POST", "/orders", `{"skuId":1}`, "Idempotency-Key", "k1"), true)
+	if runs := s.runs.Load(); runs != 3 {
+		t.Errorf("with a key: %d more orders, want 1", runs-2)
+	}
+
+	begun, end := make(chan struct{}), make(chan struct{})
+	s.create = func(w http.ResponseWriter, r *http.Request) {
+		begun <- struct{}{}
+		<-end
+		created(w, r)
+	}
+	done := make(chan answer)
+	for _, header := range [][]string{nil, {"Idempotency-Key", "k2"}} {
+		go func() { done <- send(t, server, "POST", "/orders", `{"skuId":1}`, header...) }()
+		<-begun
+	}
+	wantProblem(t, send(t, server, "POST", "/orders", `{"skuId":1}`), http.StatusTooManyRequests, "submitted-twice")
+	wantProblem(t, send(t, server, "POST", "/orders", `{"skuId":1}`, "Idempotency-Key", "k2"), http.StatusConflict, "in-progress")
+	close(end)
+	isOrder(t, <-done, false)
+	isOrder(t, <-done, false)
+}
+
+// Whoever has lost access is shown no answer, as authentication comes before.
+func TestReplayIsNotShownToWhoHasLostAccess(t *testing.T) {
+	s := newService(t, IdempotentConfig{}, idempotency.Config{})
+	allowed := true
+	server := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !allowed {
+			http.Error(w, "no", http.StatusForbidden)
+			return
+		}
+		s.handler.ServeHTTP(w, r)
+	}), false)
+	isOrder(t, send(t, server, "POST", "/orders", "{}", "Idempotency-Key", "k1"), false)
+	allowed = false
+	if a := send(t, server, "POST", "/orders", "{}", "Idempotency-Key", "k1"); a.status != http.StatusForbidden {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
+// field-reports: 97
+func TestBodyWithAKeyIsReadUpToItsLimit(t *testing.T) {
+	s := newService(t, IdempotentConfig{}, idempotency.Config{})
+	server := serve(t, s.handler, false)
+	for name, body := range map[string]io.Reader{
+		"a gigabyte, chunked": io.LimitReader(zeros{}, 1<<30),
+		"said to be too long": strings.NewReader(strings.Repeat("x", 1<<20+1)),
+	} {
+		a, err := trySend(t.Context(), server, "POST", "/orders", body, "Idempotency-Key", "k1")
+		if err != nil {
+			continue // the server has hung up on a client that goes on sending
+		}
+		wantProblem(t, a, http.StatusRequestEntityTooLarge, "body-too-large")
+		if !a.hangUp {
+			t.Errorf("%s: the connection stays open", name)
+		}
+	}
+	if runs, claims := s.runs.Load(), s.store.called("claim"); runs != 0 || claims != 0 {
+		t.Errorf("%d runs, %d claims", runs, claims)
+	}
+	// Less than was said: it is no request.
+	conn := dial(t, server)
+	io.WriteString(conn, "POST /orders HTTP/1.1\r\nHost: x\r\nUser: u1\r\nIdempotency-Key: k2\r\nContent-Length: 100\r\n\r\nshort")
+	conn.CloseWrite()
+	text, err := io.ReadAll(conn)
+	if err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 400 ") || !strings.Contains(string(text), "#body-unreadable") {
+		t.Errorf("%q, %v", text, err)
+	}
+	if runs, claims := s.runs.Load(), s.store.called("claim"); runs != 0 || claims != 0 {
+		t.Errorf("%d runs, %d claims", runs, claims)
+	}
+}
+
+// dial is a bare connection to s.
+func dial(t *testing.T, s *httptest.Server) *net.TCPConn {
+	t.Helper()
+	conn, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn.(*net.TCPConn)
+}
