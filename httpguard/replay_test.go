@@ -213,7 +213,7 @@ func TestClientThatHangsUpStopsNothing(t *testing.T) {
 		if _, err := trySend(ctx, server, "POST", "/orders", strings.NewReader("{}"), "Idempotency-Key", "k1"); !errors.Is(err, context.Canceled) {
 			t.Fatalf("the client got %v", err)
 		}
-		<-stored
+		await(t, stored)
 		isOrder(t, send(t, server, "POST", "/orders", "{}", "Idempotency-Key", "k1"), true)
 		if runs := s.runs.Load(); runs != 1 {
 			t.Errorf("%d runs", runs)
@@ -238,7 +238,7 @@ func TestAHundredAtOnceRunOnce(t *testing.T) {
 			all.Go(func() { answers <- send(t, server, "POST", "/orders", "{}", "Idempotency-Key", "k1") })
 		}
 		for range n - 1 {
-			a := <-answers
+			a := await(t, answers)
 			wantProblem(t, a, http.StatusConflict, "in-progress")
 			if a.header.Get("Retry-After") != "1" {
 				t.Errorf("Retry-After %q", a.header.Get("Retry-After"))
@@ -246,7 +246,7 @@ func TestAHundredAtOnceRunOnce(t *testing.T) {
 		}
 		close(end)
 		all.Wait()
-		isOrder(t, <-answers, false)
+		isOrder(t, await(t, answers), false)
 		for range n {
 			all.Go(func() { answers <- send(t, server, "POST", "/orders", "{}", "Idempotency-Key", "k1") })
 			all.Go(func() {
@@ -255,7 +255,7 @@ func TestAHundredAtOnceRunOnce(t *testing.T) {
 		}
 		all.Wait()
 		for range n {
-			isOrder(t, <-answers, true)
+			isOrder(t, await(t, answers), true)
 		}
 		if runs := s.runs.Load(); runs != 1 {
 			t.Errorf("%d runs", runs)
@@ -320,14 +320,14 @@ func TestClientsClockDoesNotMatter(t *testing.T) {
 		}
 		first := make(chan answer)
 		go func() { first <- s.post() }()
-		<-begun
+		await(t, begun)
 		wantProblem(t, record(other, keyed("k1", `{"skuId":1}`)), http.StatusConflict, "in-progress")
 		wrong.Step(by)
 		r := keyed("k1", `{"skuId":1}`)
 		r.Header.Set("Date", time.Now().Add(by).UTC().Format(http.TimeFormat))
 		wantProblem(t, record(other, r), http.StatusConflict, "in-progress")
 		close(end)
-		isOrder(t, <-first, false)
+		isOrder(t, await(t, first), false)
 		isOrder(t, record(other, keyed("k1", `{"skuId":1}`)), true)
 		if runs := s.runs.Load(); runs != 1 {
 			t.Errorf("%d runs", runs)

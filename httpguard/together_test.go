@@ -25,9 +25,9 @@ func TestGuardStopsTheSimultaneousAndAKeyTheRepeatedToo(t *testing.T) {
 	}
 
 	loseAnswer()
-	<-lock.released
+	await(t, lock.released)
 	loseAnswer()
-	<-lock.released
+	await(t, lock.released)
 	if runs := s.runs.Load(); runs != 2 {
 		t.Errorf("the guard alone: %d orders, want 2: it forgets as soon as the first is done", runs)
 	}
@@ -46,13 +46,13 @@ func TestGuardStopsTheSimultaneousAndAKeyTheRepeatedToo(t *testing.T) {
 	done := make(chan answer)
 	for _, header := range [][]string{nil, {"Idempotency-Key", "k2"}} {
 		go func() { done <- send(t, server, "POST", "/orders", `{"skuId":1}`, header...) }()
-		<-begun
+		await(t, begun)
 	}
 	wantProblem(t, send(t, server, "POST", "/orders", `{"skuId":1}`), http.StatusTooManyRequests, "submitted-twice")
 	wantProblem(t, send(t, server, "POST", "/orders", `{"skuId":1}`, "Idempotency-Key", "k2"), http.StatusConflict, "in-progress")
 	close(end)
-	isOrder(t, <-done, false)
-	isOrder(t, <-done, false)
+	isOrder(t, await(t, done), false)
+	isOrder(t, await(t, done), false)
 }
 
 // Whoever has lost access is shown no answer, as authentication comes before.
