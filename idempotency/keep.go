@@ -46,7 +46,7 @@ func (k *keeper) keep(work context.Context) {
 			k.end(fmt.Errorf("after %v: %w", k.guard.config.ExecTimeout, context.DeadlineExceeded))
 			return
 		case lapsed:
-			k.lose(fmt.Errorf("%w: not renewed for %v", ErrLeaseLost, k.guard.config.Lease))
+			k.lose(fmt.Errorf("%w: it could not be renewed in time", ErrLeaseLost))
 			return
 		case renew:
 			if err := k.renew(work); err != nil {
@@ -70,6 +70,10 @@ const (
 	timeout
 )
 
+// margin is how long before its lease can have ended a run is told that it has:
+// the store's clock may run faster than this one, and the run needs time to stop.
+func margin(lease time.Duration) time.Duration { return lease / 10 }
+
 // due is what there is to do now, or how long there is nothing.
 func (k *keeper) due(now clock.Instant) (duty, time.Duration) {
 	c := &k.guard.config
@@ -78,7 +82,7 @@ func (k *keeper) due(now clock.Instant) (duty, time.Duration) {
 		every = c.Lease / 12
 	}
 	untilTimeout := c.ExecTimeout - now.Lower(k.begun)
-	untilLapse := c.Lease - now.Upper(k.held)
+	untilLapse := c.Lease - margin(c.Lease) - now.Upper(k.held)
 	untilRenewal := every - now.Lower(k.tried)
 	switch {
 	case untilTimeout <= 0:
@@ -99,7 +103,7 @@ func (k *keeper) renew(ctx context.Context) error {
 	c := &k.guard.config
 	sent := c.Clock.Now()
 	k.tried = sent
-	once := patience{1, min(c.StoreTimeout, c.Lease/3, c.Lease-sent.Upper(k.held))}
+	once := patience{1, min(c.StoreTimeout, c.Lease/3, c.Lease-margin(c.Lease)-sent.Upper(k.held))}
 	err := k.guard.step(ctx, k.ex.Key.Operation, "renew", once, func(ctx context.Context) error {
 		return k.guard.store.Renew(ctx, RenewRequest{k.ex.Key, k.ex.owner, c.Lease, c.Retention})
 	})

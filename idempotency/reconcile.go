@@ -75,6 +75,9 @@ func (g *Guard) ask(ctx context.Context, r Record) Verdict {
 	if err != nil {
 		v = CannotTell(err.Error())
 	}
+	if v.kind == cannotTell && v.reason == "" {
+		v.reason = "the Reconciler could not tell"
+	}
 	g.config.Trace.reconciled(r, v, g.config.Clock.Now().Lower(begun), err)
 	return v
 }
