@@ -198,6 +198,8 @@ func (i *idempotent) replay(w http.ResponseWriter, r *http.Request, result idemp
 			return
 		}
 	}
+	// What a Reconciler or a transaction of the handler's has stored was not looked at.
+	response.Header = storedHeader(nil, response.Header, i.listed)
 	w.Header().Set(replayedHeader, "true")
 	response.Send(w) // the client may have gone
 }

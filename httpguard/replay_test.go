@@ -423,6 +423,25 @@ func TestRedactedIsShownOnce(t *testing.T) {
 	}
 }
 
+// What does not come from a handler is held to the same rules.
+func TestReconciledAnswerHasNoHeadersThatAreNotStored(t *testing.T) {
+	s := newService(t, IdempotentConfig{StoreHeaders: []string{"X-Total"}}, idempotency.Config{
+		Reconciler: func(context.Context, idempotency.Record) (idempotency.Verdict, error) {
+			return idempotency.Happened(Response{
+				Status: http.StatusCreated,
+				Header: http.Header{"Location": {"/orders/o1"}, "X-Total": {"7"}, "Set-Cookie": {"session=secret"}, "X-Other": {"x"}},
+			}.Result()), nil
+		},
+	})
+	s.create = answers(500)
+	s.post()
+	a := s.post()
+	if a.status != http.StatusCreated || a.header.Get("Location") == "" || a.header.Get("X-Total") != "7" ||
+		a.header.Get("Set-Cookie") != "" || a.header.Get("X-Other") != "" {
+		t.Errorf("%d %v", a.status, a.header)
+	}
+}
+
 // Trailers belong to the first answer, and are not stored.
 func TestTrailersGoToTheFirstClient(t *testing.T) {
 	overEach(t, func(t *testing.T, http2 bool) {

@@ -53,6 +53,7 @@ func losesItsLease(s *service, end func(w http.ResponseWriter)) answer {
 		if cause := context.Cause(r.Context()); !errors.Is(cause, idempotency.ErrLeaseLost) {
 			s.t.Errorf("ended by %v, want the loss of the lease", cause)
 		}
+		time.Sleep(15 * time.Second) // it is told before the store would give the lease to another
 		s.ownedByADeadProcess(time.Hour)
 		end(w)
 	}
@@ -64,7 +65,6 @@ func losesItsLease(s *service, end func(w http.ResponseWriter)) answer {
 }
 
 func situations() []situation {
-	longLease := idempotency.Config{Lease: time.Minute, ExecTimeout: time.Hour}
 	return []situation{
 		{row: 1, name: "first request", meet: (*service).post, draft: order201, runs: 1},
 		{row: 2, name: "done", meet: func(s *service) answer { s.post(); return s.post() }, draft: replay201, runs: 1},
@@ -221,12 +221,12 @@ func situations() []situation {
 			draft: "503 store-unavailable", headers: []string{"Retry-After"}, runs: 1,
 		},
 		{
-			row: 15, name: "lease lost, and answered", guard: longLease,
+			row: 15, name: "lease lost, and answered", guard: idempotency.Config{ExecTimeout: time.Hour},
 			meet:  func(s *service) answer { return losesItsLease(s, func(w http.ResponseWriter) { created(w, nil) }) },
 			draft: order201, runs: 1,
 		},
 		{
-			row: 15, name: "lease lost, and given up", guard: longLease,
+			row: 15, name: "lease lost, and given up", guard: idempotency.Config{ExecTimeout: time.Hour},
 			meet:  func(s *service) answer { return losesItsLease(s, func(http.ResponseWriter) {}) },
 			draft: "409 outcome-unknown", accept: "202 outcome-unknown", headers: []string{"Retry-After"}, runs: 1,
 		},

@@ -48,9 +48,10 @@ type SubmitConfig struct {
 	// just been sent, and is being worked on. Do not send it again."
 	Message string
 
-	// Keyed guards requests with an Idempotency-Key too. Without it they are left
-	// to [Idempotent], whose answer to a duplicate is the first one's result
-	// rather than 429. Set it where no Idempotent follows.
+	// Keyed guards requests with an Idempotency-Key too. Otherwise they pass, for
+	// [Idempotent] to answer a duplicate with the first one's result rather than with
+	// 429. Set it where no Idempotent takes them; behind one it stops a submission
+	// that comes twice with two keys.
 	Keyed bool
 
 	// DocsURL is the page that the types of problems are on, each under its name;

@@ -55,6 +55,27 @@ func TestGuardStopsTheSimultaneousAndAKeyTheRepeatedToo(t *testing.T) {
 	isOrder(t, await(t, done), false)
 }
 
+// A double click whose every click makes a key of its own.
+func TestGuardBehindKeysStopsTwoKeysForOneSubmission(t *testing.T) {
+	s := newService(t, IdempotentConfig{}, idempotency.Config{})
+	o := newOrder()
+	lock := newMemoryLock()
+	lock.released = make(chan string, 9)
+	s.create = submitOnceOn(t, lock, SubmitConfig{Keyed: true}, o).ServeHTTP
+	server := serve(t, s.handler, false)
+	first := make(chan answer, 1)
+	go func() { first <- send(t, server, "POST", "/orders", "{}", "Idempotency-Key", "k1") }()
+	await(t, o.begun)
+	wantProblem(t, send(t, server, "POST", "/orders", "{}", "Idempotency-Key", "k2"), http.StatusTooManyRequests, "submitted-twice")
+	close(o.end)
+	await(t, first)
+	await(t, lock.released)
+	// 429 has had no effect, so the key is free.
+	if a := send(t, server, "POST", "/orders", "{}", "Idempotency-Key", "k2"); a.status != http.StatusCreated {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
 // Whoever has lost access is shown no answer, as authentication comes before.
 func TestReplayIsNotShownToWhoHasLostAccess(t *testing.T) {
 	s := newService(t, IdempotentConfig{}, idempotency.Config{})
