@@ -38,11 +38,8 @@ const (
 // valid and what would be right.
 func Idempotent(guard *idempotency.Guard, cfg IdempotentConfig) (func(http.Handler) http.Handler, error) {
 	cfg, err := cfg.withDefaults()
-	if err == nil {
-		err = cfg.validate()
-	}
 	if err != nil {
-		return nil, fmt.Errorf("IdempotentConfig.%w", err)
+		return nil, err
 	}
 	if guard == nil {
 		return nil, errors.New("guard is nil: want one of idempotency.New")

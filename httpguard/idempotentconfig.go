@@ -145,29 +145,31 @@ func (c IdempotentConfig) withDefaults() (IdempotentConfig, error) {
 		c.MaxResponse = 1 << 20
 	}
 	var err error
-	c.DocsURL, err = docsURL(c.DocsURL)
-	return c, err
+	if c.DocsURL, err = docsURL(c.DocsURL); err != nil {
+		return c, fmt.Errorf("IdempotentConfig.%w", err)
+	}
+	return c, c.validate()
 }
 
 // validate says what is wrong with a config, defaults filled in.
 func (c IdempotentConfig) validate() error {
 	switch {
 	case c.Principal == nil:
-		return errors.New("Principal is nil: want who sends a request, as one user's key must not get another's answer")
+		return errors.New("IdempotentConfig.Principal is nil: want who sends a request, as one user's key must not get another's answer")
 	case c.Statuses > Accepted:
-		return fmt.Errorf("Statuses is %d: want Draft07 or Accepted", c.Statuses)
+		return fmt.Errorf("IdempotentConfig.Statuses is %d: want Draft07 or Accepted", c.Statuses)
 	case c.RunDegraded && c.StrictPersist:
-		return errors.New("RunDegraded and StrictPersist are set: want one, as what runs without the store is not stored")
+		return errors.New("IdempotentConfig.RunDegraded and StrictPersist are set: want one, as what runs without the store is not stored")
 	case c.MaxBody < 0:
-		return fmt.Errorf("MaxBody is %d: want a number of bytes above 0, such as 1048576", c.MaxBody)
+		return fmt.Errorf("IdempotentConfig.MaxBody is %d: want a number of bytes above 0, such as 1048576", c.MaxBody)
 	case c.MaxResponse < 0:
-		return fmt.Errorf("MaxResponse is %d: want a number of bytes above 0, such as 1048576", c.MaxResponse)
+		return fmt.Errorf("IdempotentConfig.MaxResponse is %d: want a number of bytes above 0, such as 1048576", c.MaxResponse)
 	case len(c.Schemes) == 0:
-		return errors.New("Schemes is empty: want nil for the default, or a scheme")
+		return errors.New("IdempotentConfig.Schemes is empty: want nil for the default, or a scheme")
 	}
 	for _, method := range c.Methods {
 		if changesNothing(method) {
-			return fmt.Errorf("Methods has %s: want methods that change something", method)
+			return fmt.Errorf("IdempotentConfig.Methods has %s: want methods that change something", method)
 		}
 	}
 	return nil

@@ -4,17 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httptrace"
-	"net/textproto"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/quorumlock/quorumlock/clock"
 	"github.com/quorumlock/quorumlock/fingerprint"
@@ -111,230 +104,6 @@ func TestTypeIsGuessedAsEver(t *testing.T) {
 	}
 }
 
-// What has a key is kept back, so that 201 stays 201; what has none streams.
-//
-// field-reports: 122
-func TestOptionalInterfacesOfTheWriter(t *testing.T) {
-	overEach(t, func(t *testing.T, http2 bool) {
-		s := newService(t, IdempotentConfig{}, idempotency.Config{})
-		seen := make(chan struct{})
-		s.create = func(w http.ResponseWriter, r *http.Request) {
-			control := http.NewResponseController(w)
-			if err := control.SetWriteDeadline(time.Now().Add(time.Minute)); err != nil {
-				t.Errorf("SetWriteDeadline: %v", err)
-			}
-			if err := control.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
-				t.Errorf("SetReadDeadline: %v", err)
-			}
-			w.Header().Set("Link", "</style.css>; rel=preload")
-			w.WriteHeader(http.StatusEarlyHints)
-			w.Header().Del("Link")
-			w.WriteHeader(http.StatusCreated)
-			io.WriteString(w, "begun")
-			err := control.Flush()
-			if _, keyed := r.Header["Idempotency-Key"]; keyed {
-				if _, flusher := w.(http.Flusher); flusher || !errors.Is(err, http.ErrNotSupported) {
-					t.Errorf("with a key: Flusher %t, Flush says %v", flusher, err)
-				}
-			} else {
-				if err != nil {
-					t.Errorf("without a key: Flush says %v", err)
-				}
-				<-seen
-			}
-			io.WriteString(w, " and done")
-			if RunOf(r.Context()) != nil {
-				w.WriteHeader(http.StatusInternalServerError) // too late: the first one counts
-			}
-		}
-		server := serve(t, s.handler, http2)
-		var hints []string
-		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
-			Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
-				hints = append(hints, h.Get("Link"))
-				return nil
-			},
-		})
-		for _, replayed := range []string{"", "true"} {
-			hints = nil
-			a, err := trySend(ctx, server, "POST", "/orders", strings.NewReader("{}"), "Idempotency-Key", "k1")
-			if err != nil || a.status != 201 || a.body != "begun and done" || a.header.Get("Idempotent-Replayed") != replayed ||
-				a.header.Get("Link") != "" {
-				t.Errorf("%d %q %v, %v", a.status, a.body, a.header, err)
-			}
-			if first := replayed == ""; first != slices.Equal(hints, []string{"</style.css>; rel=preload"}) {
-				t.Errorf("early hints %q, replayed %q", hints, replayed)
-			}
-		}
-
-		r, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+"/orders", strings.NewReader("{}"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		res, err := server.Client().Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer res.Body.Close()
-		begun := make([]byte, 5)
-		if _, err := io.ReadFull(res.Body, begun); err != nil || string(begun) != "begun" {
-			t.Errorf("%q, %v", begun, err)
-		}
-		close(seen) // the handler is still inside
-		rest, _ := io.ReadAll(res.Body)
-		if string(rest) != " and done" || res.StatusCode != 201 {
-			t.Errorf("%d …%q", res.StatusCode, rest)
-		}
-	})
-}
-
-// field-reports: 39
-func TestClientThatHangsUpStopsNothing(t *testing.T) {
-	overEach(t, func(t *testing.T, http2 bool) {
-		s := newService(t, IdempotentConfig{}, idempotency.Config{})
-		ctx, hangUp := context.WithCancel(t.Context())
-		gone := make(chan struct{}) // the server has seen that the client has gone
-		stored := make(chan struct{})
-		s.create = func(w http.ResponseWriter, r *http.Request) {
-			hangUp()
-			<-gone
-			if err := r.Context().Err(); err != nil {
-				t.Errorf("the handler's context: %v", err)
-			}
-			created(w, r)
-		}
-		server := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			stop := context.AfterFunc(r.Context(), func() { close(gone) })
-			s.handler.ServeHTTP(w, r)
-			if !stop() && s.store.called("complete") == 1 {
-				close(stored)
-			}
-		}), http2)
-		if _, err := trySend(ctx, server, "POST", "/orders", strings.NewReader("{}"), "Idempotency-Key", "k1"); !errors.Is(err, context.Canceled) {
-			t.Fatalf("the client got %v", err)
-		}
-		await(t, stored)
-		isOrder(t, send(t, server, "POST", "/orders", "{}", "Idempotency-Key", "k1"), true)
-		if runs := s.runs.Load(); runs != 1 {
-			t.Errorf("%d runs", runs)
-		}
-	})
-}
-
-// All have arrived, and wait for the handler or have been answered, before it ends.
-func TestAHundredAtOnceRunOnce(t *testing.T) {
-	overEach(t, func(t *testing.T, http2 bool) {
-		const n = 100
-		s := newService(t, IdempotentConfig{}, idempotency.Config{})
-		var end = make(chan struct{})
-		s.create = func(w http.ResponseWriter, r *http.Request) {
-			<-end
-			created(w, r)
-		}
-		server := serve(t, s.handler, http2)
-		answers := make(chan answer, n)
-		var all sync.WaitGroup
-		for range n {
-			all.Go(func() { answers <- send(t, server, "POST", "/orders", "{}", "Idempotency-Key", "k1") })
-		}
-		for range n - 1 {
-			a := await(t, answers)
-			wantProblem(t, a, http.StatusConflict, "in-progress")
-			if a.header.Get("Retry-After") != "1" {
-				t.Errorf("Retry-After %q", a.header.Get("Retry-After"))
-			}
-		}
-		close(end)
-		all.Wait()
-		isOrder(t, await(t, answers), false)
-		for range n {
-			all.Go(func() { answers <- send(t, server, "POST", "/orders", "{}", "Idempotency-Key", "k1") })
-			all.Go(func() {
-				wantProblem(t, send(t, server, "POST", "/orders", "[]", "Idempotency-Key", "k1"), http.StatusUnprocessableEntity, "mismatch")
-			})
-		}
-		all.Wait()
-		for range n {
-			isOrder(t, await(t, answers), true)
-		}
-		if runs := s.runs.Load(); runs != 1 {
-			t.Errorf("%d runs", runs)
-		}
-	})
-}
-
-// The memory is that of the whole test, client included.
-//
-// field-reports: 97
-func TestLargeAnswerIsPassedOnAndNotKept(t *testing.T) {
-	const size = 256 << 20
-	s := newService(t, IdempotentConfig{}, idempotency.Config{})
-	s.create = func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Location", "/orders/o1")
-		w.WriteHeader(http.StatusCreated)
-		if n, err := io.Copy(w, io.LimitReader(zeros{}, size)); n != size || err != nil {
-			t.Errorf("wrote %d, %v", n, err)
-		}
-	}
-	server := serve(t, s.handler, false)
-	r, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+"/orders", strings.NewReader("{}"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, value := range map[string]string{"User": "u1", "Idempotency-Key": "k1", "Content-Type": "application/json"} {
-		r.Header.Set(name, value)
-	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	res, err := server.Client().Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	if n, err := io.Copy(io.Discard, res.Body); n != size || err != nil || res.StatusCode != http.StatusCreated {
-		t.Errorf("%d with %d bytes, %v", res.StatusCode, n, err)
-	}
-	runtime.ReadMemStats(&after)
-	if grown := after.Sys - before.Sys; grown > 64<<20 {
-		t.Errorf("memory grew by %d MiB", grown>>20)
-	}
-	again := send(t, server, "POST", "/orders", "{}", "Idempotency-Key", "k1")
-	wantProblem(t, again, http.StatusConflict, "replay-unavailable")
-	if again.header.Get("Location") != "/orders/o1" || s.runs.Load() != 1 {
-		t.Errorf("Location %q, %d runs", again.header.Get("Location"), s.runs.Load())
-	}
-}
-
-// An hour more or less, from the start or all at once: leases go by the store's clock.
-func TestClientsClockDoesNotMatter(t *testing.T) {
-	for _, by := range []time.Duration{-time.Hour, time.Hour} {
-		s := newService(t, IdempotentConfig{}, idempotency.Config{})
-		wrong := clock.NewSkewed(1)
-		wrong.Step(by)
-		_, other := s.instance(IdempotentConfig{}, idempotency.Config{}, wrong)
-		begun, end := make(chan struct{}), make(chan struct{})
-		s.create = func(w http.ResponseWriter, r *http.Request) {
-			close(begun)
-			<-end
-			created(w, r)
-		}
-		first := make(chan answer)
-		go func() { first <- s.post() }()
-		await(t, begun)
-		wantProblem(t, record(other, keyed("k1", `{"skuId":1}`)), http.StatusConflict, "in-progress")
-		wrong.Step(by)
-		r := keyed("k1", `{"skuId":1}`)
-		r.Header.Set("Date", time.Now().Add(by).UTC().Format(http.TimeFormat))
-		wantProblem(t, record(other, r), http.StatusConflict, "in-progress")
-		close(end)
-		isOrder(t, await(t, first), false)
-		isOrder(t, record(other, keyed("k1", `{"skuId":1}`)), true)
-		if runs := s.runs.Load(); runs != 1 {
-			t.Errorf("%d runs", runs)
-		}
-	}
-}
-
 // The handler changes the request as handlers do; its record is found all the same.
 //
 // field-reports: 72
@@ -353,7 +122,7 @@ func TestRequestIsNamedAsItCame(t *testing.T) {
 		r.URL.Path = "/rewritten"
 		if len(bodies) == 1 {
 			RunOf(r.Context()).Means(NoEffect)
-			http.Error(w, "no", 500)
+			http.Error(w, "no", http.StatusInternalServerError)
 			return
 		}
 		created(w, r)
@@ -442,38 +211,6 @@ func TestReconciledAnswerHasNoHeadersThatAreNotStored(t *testing.T) {
 	}
 }
 
-// Trailers belong to the first answer, and are not stored.
-func TestTrailersGoToTheFirstClient(t *testing.T) {
-	overEach(t, func(t *testing.T, http2 bool) {
-		s := newService(t, IdempotentConfig{}, idempotency.Config{})
-		s.create = func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Trailer", "Sum")
-			io.WriteString(w, "body")
-			w.Header().Set("Sum", "1")
-			w.Header().Set(http.TrailerPrefix+"Late", "2")
-			w.Header().Set("Content-Language", "de") // too late, and no trailer
-		}
-		server := serve(t, s.handler, http2)
-		for _, want := range []http.Header{{"Sum": {"1"}, "Late": {"2"}}, nil} {
-			r, err := http.NewRequestWithContext(t.Context(), "POST", server.URL, strings.NewReader("{}"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.Header.Set("User", "u1")
-			r.Header.Set("Idempotency-Key", "k1")
-			res, err := server.Client().Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			body, err := io.ReadAll(res.Body)
-			res.Body.Close()
-			if err != nil || string(body) != "body" || !maps.EqualFunc(res.Trailer, want, slices.Equal) || res.Header.Get("Content-Language") != "" {
-				t.Errorf("%q %v, trailer %v, %v; want trailer %v", body, res.Header, res.Trailer, err, want)
-			}
-		}
-	})
-}
-
 // A service that cannot say what is asked for runs nothing.
 func TestOperationMustHaveAName(t *testing.T) {
 	s := newService(t, IdempotentConfig{Operation: func(*http.Request) string { return "" }}, idempotency.Config{})
@@ -481,16 +218,4 @@ func TestOperationMustHaveAName(t *testing.T) {
 	if s.runs.Load() != 0 {
 		t.Error("the handler ran")
 	}
-}
-
-func TestGoexitLeavesNoKeyInProgress(t *testing.T) {
-	s := newService(t, IdempotentConfig{}, idempotency.Config{})
-	s.create = func(http.ResponseWriter, *http.Request) { runtime.Goexit() }
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		s.handler.ServeHTTP(httptest.NewRecorder(), keyed("k1", `{"skuId":1}`))
-	}()
-	<-ended
-	wantProblem(t, s.post(), http.StatusConflict, "outcome-unknown")
 }

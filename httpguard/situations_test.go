@@ -3,13 +3,9 @@ package httpguard
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/quorumlock/quorumlock/idempotency"
@@ -333,141 +329,5 @@ func situations() []situation {
 			},
 			draft: order201, runs: 2,
 		},
-	}
-}
-
-// field-reports: 85
-func TestEachSituationHasItsAnswer(t *testing.T) {
-	for _, statuses := range []Statuses{Draft07, Accepted} {
-		seen := map[int]bool{}
-		for _, c := range situations() {
-			seen[c.row] = true
-			t.Run(fmt.Sprintf("%d/%02d %s", statuses, c.row, c.name), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					c.cfg.Statuses = statuses
-					s := newService(t, c.cfg, c.guard)
-					a := c.meet(s)
-					want := c.draft
-					if statuses == Accepted && c.accept != "" {
-						want = c.accept
-					}
-					checkAnswer(t, a, want)
-					for _, header := range c.headers {
-						name, value, exact := strings.Cut(header, ": ")
-						if got := a.header.Get(name); got == "" || exact && got != value {
-							t.Errorf("%s is %q, want %q", name, got, value)
-						}
-					}
-					if runs := s.runs.Load(); runs != c.runs {
-						t.Errorf("the handler ran %d times, want %d", runs, c.runs)
-					}
-					time.Sleep(time.Hour) // for what still runs
-				})
-			})
-		}
-		for row := 1; row <= 20; row++ {
-			if !seen[row] {
-				t.Errorf("no situation of row %d", row)
-			}
-		}
-	}
-}
-
-// checkAnswer checks that a is what want says in short.
-func checkAnswer(t *testing.T, a answer, want string) {
-	t.Helper()
-	var status int
-	var name string
-	fmt.Sscan(want, &status, &name)
-	switch name {
-	case "order", "replay":
-		isOrder(t, a, name == "replay")
-	case "":
-		if a.status != status || !strings.HasPrefix(a.body, "no") {
-			t.Errorf("%d %s, want the handler's %d", a.status, a.body, status)
-		}
-	default:
-		isProblem(t, a, status, name)
-	}
-}
-
-// Marks say what the status does not.
-//
-// field-reports: 41
-func TestFailureAfterTheEffectIsNotRunAgain(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		create http.HandlerFunc
-		want   string // what a retry gets
-		runs   int64
-	}{
-		{"500", answers(500), "409 outcome-unknown", 1},
-		{"panic", func(http.ResponseWriter, *http.Request) { panic("boom") }, "409 outcome-unknown", 1},
-		{"committed, then 500", func(w http.ResponseWriter, r *http.Request) {
-			RunOf(r.Context()).Means(Final)
-			http.Error(w, "no", 500)
-		}, "500", 1},
-		{"nothing done, then 500", func(w http.ResponseWriter, r *http.Request) {
-			RunOf(r.Context()).Means(NoEffect)
-			http.Error(w, "no", 500)
-		}, "500", 2},
-		{"something done, then 409", func(w http.ResponseWriter, r *http.Request) {
-			RunOf(r.Context()).Means(Ambiguous)
-			http.Error(w, "no", 409)
-		}, "409 outcome-unknown", 1},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			s := newService(t, IdempotentConfig{}, idempotency.Config{})
-			s.create = c.create
-			recorded(s.handler, keyed("k1", `{"skuId":1}`))
-			checkAnswer(t, s.post(), c.want)
-			if runs := s.runs.Load(); runs != c.runs {
-				t.Errorf("%d runs, want %d", runs, c.runs)
-			}
-		})
-	}
-	var none *Run
-	none.Means(Final) // where there is no key
-}
-
-// Whatever way of answering ends a handler, its record is completed or freed when
-// it returns, and a retry never finds it in progress.
-//
-// field-reports: 68
-func TestNoWayOfAnsweringLeavesTheKeyInProgress(t *testing.T) {
-	for name, c := range map[string]struct {
-		create http.HandlerFunc
-		status int // of the first and of the replay
-	}{
-		"nothing":     {func(http.ResponseWriter, *http.Request) {}, 200},
-		"status only": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, 204},
-		"error":       {answers(422), 422},
-		"redirect":    {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/orders/o1", 303) }, 303},
-		"copy":        {func(w http.ResponseWriter, _ *http.Request) { io.Copy(w, strings.NewReader("copied")) }, 200},
-		"early hints": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); w.WriteHeader(201) }, 201},
-		"twice":       {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(201); w.WriteHeader(500) }, 201},
-		"flush": {func(w http.ResponseWriter, _ *http.Request) {
-			io.WriteString(w, "half")
-			http.NewResponseController(w).Flush()
-			io.WriteString(w, "way")
-		}, 200},
-		"hijack": {func(w http.ResponseWriter, _ *http.Request) {
-			if _, _, err := http.NewResponseController(w).Hijack(); !errors.Is(err, http.ErrNotSupported) {
-				panic(err)
-			}
-			w.WriteHeader(202)
-		}, 202},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newService(t, IdempotentConfig{}, idempotency.Config{})
-			s.create = c.create
-			server := serve(t, s.handler, false)
-			first := send(t, server, "POST", "/orders", "{}", "Idempotency-Key", "k1")
-			again := send(t, server, "POST", "/orders", "{}", "Idempotency-Key", "k1")
-			if first.status != c.status || again.status != c.status || first.body != again.body ||
-				again.header.Get("Idempotent-Replayed") != "true" {
-				t.Errorf("%d %q, then %d %q; want %d replayed", first.status, first.body, again.status, again.body, c.status)
-			}
-		})
 	}
 }
