@@ -51,7 +51,7 @@ func TestAHundredAtOnceRunOnce(t *testing.T) {
 	overEach(t, func(t *testing.T, http2 bool) {
 		const n = 100
 		s := newService(t, IdempotentConfig{}, idempotency.Config{})
-		var end = make(chan struct{})
+		end := make(chan struct{})
 		s.create = func(w http.ResponseWriter, r *http.Request) {
 			<-end
 			created(w, r)
@@ -69,16 +69,24 @@ func TestAHundredAtOnceRunOnce(t *testing.T) {
 				t.Errorf("Retry-After %q", a.header.Get("Retry-After"))
 			}
 		}
+		var others sync.WaitGroup
+		other := func() {
+			a := send(t, server, "POST", "/orders", "[]", "Idempotency-Key", "k1")
+			wantProblem(t, a, http.StatusUnprocessableEntity, "mismatch")
+		}
+		for range n {
+			others.Go(other) // while the first is running
+		}
+		others.Wait()
 		close(end)
 		all.Wait()
 		isOrder(t, await(t, answers), false)
 		for range n {
+			others.Go(other)
 			all.Go(func() { answers <- send(t, server, "POST", "/orders", "{}", "Idempotency-Key", "k1") })
-			all.Go(func() {
-				wantProblem(t, send(t, server, "POST", "/orders", "[]", "Idempotency-Key", "k1"), http.StatusUnprocessableEntity, "mismatch")
-			})
 		}
 		all.Wait()
+		others.Wait()
 		for range n {
 			isOrder(t, await(t, answers), true)
 		}

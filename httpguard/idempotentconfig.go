@@ -81,8 +81,8 @@ type IdempotentConfig struct {
 	// answered 413.
 	MaxBody int64
 
-	// MaxResponse is how many bytes of an answer are stored; 0 means 1 MiB, which is
-	// also the default of the guard. Of a longer one the client gets all, as it is
+	// MaxResponse is how many bytes of an answer are stored, headers included; 0 means
+	// 1 MiB, as in the guard's Config, which should have the same. Of a longer one the client gets all, as it is
 	// written, and a retry is told that it has been done and where (Location).
 	MaxResponse int64
 
@@ -115,6 +115,7 @@ const (
 	Accepted
 )
 
+// withDefaults is c with its defaults, or what is wrong with it.
 func (c IdempotentConfig) withDefaults() (IdempotentConfig, error) {
 	if c.Operation == nil {
 		c.Operation = func(r *http.Request) string { return r.Method + " " + r.URL.EscapedPath() }

@@ -106,6 +106,7 @@ const (
 	defaultMessage = "Too fast: this has just been sent, and is being worked on. Do not send it again."
 )
 
+// withDefaults is c with its defaults, or what is wrong with it.
 func (c SubmitConfig) withDefaults() (SubmitConfig, error) {
 	if c.TTL == 0 {
 		c.TTL = defaultTTL
@@ -144,9 +145,10 @@ func (c SubmitConfig) withDefaults() (SubmitConfig, error) {
 // same bytes. Requests that change nothing (GET, HEAD, OPTIONS and TRACE) pass.
 //
 // The lock is released as soon as the handler has returned or panicked, beside
-// the answer, which does not wait for it; the locker's Close does. Only
-// redlock.ErrHeld refuses a request. Where the lock cannot be asked, it is let
-// through, unless RequireLock is set.
+// the answer, which does not wait for it; the locker's Close does. So the same that
+// comes in the very moment of the answer may still be refused. Only redlock.ErrHeld
+// refuses a request: where the lock cannot be asked, it is let through, unless
+// RequireLock is set.
 //
 // It stops what comes at the same time: double clicks, eager proxies. It does not
 // stop a repetition after the answer was lost: that takes [Idempotent], or a
