@@ -83,7 +83,7 @@ func TestARunEndsBeforeItsLeaseMayHave(t *testing.T) {
 		"for good":             {0, time.Hour, unsent, 13500 * time.Millisecond},
 		"for good, and silent": {0, time.Hour, hanging, 13500 * time.Millisecond},
 		"after two renewals":   {11 * time.Second, time.Hour, unsent, 23500 * time.Millisecond},
-		"for a while":          {4 * time.Second, 13 * time.Second, unsent, 0},
+		"for a while":          {4 * time.Second, 12 * time.Second, unsent, 0},
 		"answers are lost":     {0, time.Hour, unheard, 13500 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -21,11 +21,15 @@ const (
 	unheard            // it is carried out, and its answer is lost
 	hanging            // it never reaches the store, and nobody says so
 	hangingAfter       // it is carried out, and nothing comes back
+	late               // it is carried out long after its caller has given up
 )
 
 func (f fault) String() string {
-	return [...]string{"fine", "unsent", "unheard", "hanging", "hanging after"}[f]
+	return [...]string{"fine", "unsent", "unheard", "hanging", "hanging after", "late"}[f]
 }
+
+// lateness is longer than any caller waits, and shorter than leases.
+const lateness = 4 * time.Second
 
 // way is a store as one process sees it: what is between them fails as fails says,
 // and takes takes in each direction. A dead process reaches it no more.
@@ -33,6 +37,8 @@ type way struct {
 	idempotency.Store
 	fails func(call int, step string) fault
 	takes func() time.Duration
+
+	under sync.WaitGroup // calls that are still on their way
 
 	mu    sync.Mutex // guards what follows
 	calls int
@@ -67,6 +73,12 @@ func (w *way) pass(ctx context.Context, step string, call func(context.Context) 
 	switch f {
 	case unsent:
 		return errCut
+	case late:
+		w.under.Go(func() {
+			time.Sleep(lateness)
+			call(context.WithoutCancel(ctx))
+		})
+		fallthrough
 	case hanging:
 		<-ctx.Done()
 		return ctx.Err()
