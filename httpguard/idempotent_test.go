@@ -171,3 +171,18 @@ func TestIdempotentConfigIsChecked(t *testing.T) {
 		t.Error("without a guard: no error")
 	}
 }
+
+// field-reports: 74
+func TestOneKeyForTwoOperationsIsTwoIntents(t *testing.T) {
+	s := newService(t, IdempotentConfig{Methods: []string{"POST", "PUT", "PATCH"}}, idempotency.Config{})
+	long := "/loc/" + strings.Repeat("x", 400)
+	for _, replayed := range []bool{false, true} {
+		for _, c := range []struct{ method, path string }{
+			{"PATCH", "/loc/123"}, {"PATCH", "/loc/456"}, {"POST", "/loc/123"}, {"PUT", "/loc/123"}, {"PUT", long + "1"}, {"PUT", long + "2"},
+		} {
+			r := request(c.method, c.path, "{}")
+			r.Header.Set("Idempotency-Key", "k1")
+			isOrder(t, record(s.handler, r), replayed)
+		}
+	}
+}
