@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/quorumlock/quorumlock/idempotency"
 )
@@ -113,6 +114,14 @@ func TestBodyWithAKeyIsReadUpToItsLimit(t *testing.T) {
 	}
 	if runs, claims := s.runs.Load(), s.store.called("claim"); runs != 0 || claims != 0 {
 		t.Errorf("%d runs, %d claims", runs, claims)
+	}
+	// Too much is said: nobody waits for it.
+	large := dial(t, server)
+	io.WriteString(large, "POST /orders HTTP/1.1\r\nHost: x\r\nUser: u1\r\nIdempotency-Key: k2\r\nContent-Length: 1048577\r\n\r\n")
+	large.SetReadDeadline(time.Now().Add(20 * time.Second))
+	status := make([]byte, len("HTTP/1.1 413 "))
+	if _, err := io.ReadFull(large, status); err != nil || string(status) != "HTTP/1.1 413 " {
+		t.Errorf("%q, %v", status, err)
 	}
 	// Less than was said: it is no request.
 	conn := dial(t, server)
