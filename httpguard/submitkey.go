@@ -16,24 +16,23 @@ import (
 // submitKey names one submission: who sends what where. As a colon in user or
 // method is escaped and the digest has a fixed length, it tells apart whatever
 // differs in any of the parts.
-func submitKey(user string, r *http.Request, body []byte) string {
+func submitKey(user string, r *http.Request, intent []byte) string {
 	target := r.URL.EscapedPath()
 	if query := sortedQuery(r.URL.RawQuery); query != "" {
 		target += "?" + query
 	}
-	sum := sha256.Sum256(intent(r.Header.Get("Content-Type"), body))
+	sum := sha256.Sum256(intent)
 	return "submit:" + keyPart(user, "%:{}") + ":" + keyPart(r.Method, "%:{}") + ":" +
 		keyPart(target, "{}") + ":" + hex.EncodeToString(sum[:8])
 }
 
-// intent is what of a body says what is asked for: its canonical form if it is
-// JSON, so that the order of names does not matter, and else the bytes. No body
-// at all is the empty object.
-func intent(contentType string, body []byte) []byte {
+// wholeBody is the canonical form of a body if it is JSON, so that the order of
+// names does not matter, and else the bytes. No body at all is the empty object.
+func wholeBody(r *http.Request, body []byte) []byte {
 	if len(body) == 0 {
 		return []byte("{}")
 	}
-	if !isJSON(mediaType(contentType)) {
+	if !isJSON(mediaType(r.Header.Get("Content-Type"))) {
 		return body
 	}
 	canonical, err := fingerprint.Canonical(nil, body, fingerprint.Limits{Bytes: len(body)})

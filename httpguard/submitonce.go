@@ -44,6 +44,11 @@ type SubmitConfig struct {
 	// 413.
 	MaxBody int64
 
+	// Intent is what of a body says what is asked for, and tells one submission from
+	// another; nil means all of it, by its value if it is JSON. Set it where bodies
+	// carry what differs from click to click, such as the time.
+	Intent func(r *http.Request, body []byte) []byte
+
 	// Message is what the second of two is told; empty means "Too fast: this has
 	// just been sent, and is being worked on. Do not send it again."
 	Message string
@@ -113,6 +118,9 @@ func (c SubmitConfig) withDefaults() (SubmitConfig, error) {
 	}
 	if c.MaxBody == 0 {
 		c.MaxBody = defaultMaxBody
+	}
+	if c.Intent == nil {
+		c.Intent = wholeBody
 	}
 	if c.Message == "" {
 		c.Message = defaultMessage
@@ -198,7 +206,7 @@ func (s *submitOnce) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		bodyProblem(err).write(w, s.DocsURL)
 		return
 	}
-	key := submitKey(user, r, body)
+	key := submitKey(user, r, s.Intent(r, body))
 	lease, err := s.locker.TryAcquire(r.Context(), key)
 	d := s.decide(r.Context(), err)
 	s.Decided(r, d, err)

@@ -159,6 +159,24 @@ func TestOnlyTheSameSubmissionIsRefused(t *testing.T) {
 	}
 }
 
+func TestIntentLeavesOutWhatDiffersFromClickToClick(t *testing.T) {
+	cfg := SubmitConfig{Intent: func(r *http.Request, body []byte) []byte {
+		order, _, _ := bytes.Cut(body, []byte(" at "))
+		return order
+	}}
+	o := newOrder()
+	s := serve(t, submitOnceOn(t, newMemoryLock(), cfg, o), false)
+	handled := make(chan answer, 2)
+	go func() { handled <- send(t, s, "POST", "/orders", "one tea at 10:00:00.0") }()
+	await(t, o.begun)
+	wantProblem(t, send(t, s, "POST", "/orders", "one tea at 10:00:00.1"), http.StatusTooManyRequests, "submitted-twice")
+	go func() { handled <- send(t, s, "POST", "/orders", "two teas at 10:00:00.1") }()
+	await(t, o.begun)
+	close(o.end)
+	await(t, handled)
+	await(t, handled)
+}
+
 func TestGuardEndsHoweverTheHandlerDoes(t *testing.T) {
 	for name, handler := range map[string]http.HandlerFunc{
 		"success":  func(w http.ResponseWriter, r *http.Request) {},
