@@ -17,7 +17,8 @@ import (
 func TestReplayHasTheSameBytesAndNoHeadersOfItsOwnTime(t *testing.T) {
 	overEach(t, func(t *testing.T, http2 bool) {
 		const body = "\x00\xff\r\n\r\nresponse/1 200\r\n<html>"
-		s := newService(t, IdempotentConfig{StoreHeaders: []string{"X-Total", "X-Hop", "Set-Cookie", "date", "traceparent"}}, idempotency.Config{})
+		s := newService(t, IdempotentConfig{StoreHeaders: []string{
+			"X-Total", "X-Hop", "X-Outer", "Set-Cookie", "date", "traceparent", "proxy-authenticate", "X-B3-TraceId"}}, idempotency.Config{})
 		s.create = func(w http.ResponseWriter, r *http.Request) {
 			h := w.Header()
 			for name, value := range map[string]string{
@@ -25,7 +26,7 @@ func TestReplayHasTheSameBytesAndNoHeadersOfItsOwnTime(t *testing.T) {
 				"Content-Location": "/o1", "Location": "/orders/o1", "ETag": `"1"`, "Last-Modified": "Mon, 30 Nov 2026 00:00:00 GMT",
 				"Link": "</a>; rel=next", "X-Total": "7",
 				"Set-Cookie": "session=secret", "WWW-Authenticate": "Basic", "Proxy-Authenticate": "Basic", "Authorization": "x",
-				"Date": "Mon, 30 Nov 2026 00:00:00 GMT", "Age": "1", "Server": "x", "Traceparent": "00-1-1-00", "X-Request-Id": "r1",
+				"Date": "Mon, 30 Nov 2026 00:00:00 GMT", "Age": "1", "Server": "x", "Traceparent": "00-1-1-00", "X-Request-Id": "r1", "X-B3-TraceId": "1",
 				"X-Unlisted": "x", "X-Hop": "x", "Connection": "x-hop, x-other", "Idempotent-Replayed": "true",
 			} {
 				h.Set(name, value)
@@ -57,7 +58,7 @@ func TestReplayHasTheSameBytesAndNoHeadersOfItsOwnTime(t *testing.T) {
 			}
 		}
 		for _, name := range []string{"Set-Cookie", "WWW-Authenticate", "Proxy-Authenticate", "Authorization", "Age", "Server",
-			"Traceparent", "X-Request-Id", "X-Unlisted", "X-Hop"} {
+			"Traceparent", "X-B3-TraceId", "X-Request-Id", "X-Unlisted", "X-Hop"} {
 			if values := again.header.Values(name); len(values) > 0 {
 				t.Errorf("%s is replayed: %q", name, values)
 			}
