@@ -38,7 +38,8 @@ type Config struct {
 	UnknownRetry time.Duration
 
 	// StoreTimeout is how long the store's answer to one step is waited for, with
-	// up to three tries. 0 means 2 s.
+	// up to three tries. 0 means 2 s, or half the Lease if that is less; the Lease
+	// or more is refused, as an answer could come when it is over.
 	StoreTimeout time.Duration
 
 	// MaxResponse is the longest response that is stored, in bytes. Of a longer one
@@ -71,7 +72,7 @@ func (c Config) withDefaults() Config {
 	defaults(&c.Retention, 24*time.Hour)
 	defaults(&c.ExecTimeout, 30*time.Second)
 	defaults(&c.UnknownRetry, 30*time.Second)
-	defaults(&c.StoreTimeout, 2*time.Second)
+	defaults(&c.StoreTimeout, min(2*time.Second, c.Lease/2))
 	if c.MaxResponse == 0 {
 		c.MaxResponse = 1 << 20
 	}
@@ -103,8 +104,8 @@ func (c Config) validate() error {
 	if c.UnknownRetry < time.Millisecond {
 		errs = append(errs, invalid("Config.UnknownRetry is %v: want at least 1ms", c.UnknownRetry))
 	}
-	if c.StoreTimeout < time.Millisecond {
-		errs = append(errs, invalid("Config.StoreTimeout is %v: want at least 1ms", c.StoreTimeout))
+	if c.StoreTimeout < time.Millisecond || c.StoreTimeout >= c.Lease {
+		errs = append(errs, invalid("Config.StoreTimeout is %v: want 1ms or more and less than the Lease, %v", c.StoreTimeout, c.Lease))
 	}
 	if c.MaxResponse < 0 {
 		errs = append(errs, invalid("Config.MaxResponse is %d: want 0 for the default, or more", c.MaxResponse))

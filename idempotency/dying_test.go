@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -119,15 +120,17 @@ func TestNothingRunsTwiceWhereverAProcessDies(t *testing.T) {
 						f = unheard
 					}
 					// Who is dead does nothing more, in this world or with the store.
-					dead := false
+					var dead atomic.Bool
 					end := func(b *table) (idempotency.Result, error) {
-						if dead {
+						if dead.Load() {
 							panic("dead")
 						}
 						return end(b)
 					}
 					failingFrom := func(call int, _ string) fault {
-						dead = dead || call >= at
+						if call >= at {
+							dead.Store(true)
+						}
 						if call == at {
 							return f
 						}

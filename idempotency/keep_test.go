@@ -115,6 +115,43 @@ func TestARunEndsBeforeItsLeaseMayHave(t *testing.T) {
 	}
 }
 
+// A lease counts from when it was asked for, not from when the answer came.
+func TestALeaseCountsFromTheRequest(t *testing.T) {
+	for slow, ends := range map[string]time.Duration{
+		"claim": 13500*time.Millisecond - 4*time.Second, // sent 4 s before it ran
+		"renew": 13500*time.Millisecond + 5*time.Second, // sent at 5 s
+	} {
+		t.Run(slow, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				renewals := 0
+				s := &way{Store: memory(),
+					takes: func(step string) time.Duration {
+						if step == slow {
+							return 2 * time.Second
+						}
+						return 0
+					},
+					fails: func(_ int, step string) fault {
+						if step == "renew" {
+							renewals++
+						}
+						if renewals > 1 || renewals == 1 && slow == "claim" {
+							return unsent
+						}
+						return fine
+					}}
+				g := guard(t, s, idempotency.Config{StoreTimeout: 10 * time.Second, ExecTimeout: time.Hour})
+				var at time.Duration
+				var why error
+				g.Do(t.Context(), asked, whenItEnds(&at, &why))
+				if at != ends || !errors.Is(why, idempotency.ErrLeaseLost) {
+					t.Errorf("it ended after %v: %v, want %v", at, why, ends)
+				}
+			})
+		})
+	}
+}
+
 // The machine slept through the lease: the run is told when it wakes up.
 func TestASuspendEndsARun(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -69,9 +69,12 @@ func (w *world) process(p int) {
 		r := w.draw("clock", p, life)
 		c := clock.NewSkewed(0.96 + 0.08*r.Float64())
 		c.Step(time.Duration(r.IntN(3)-1) * time.Hour)
-		steps := map[string]int{} // guarded by the mutex of the way
+		cutAt := time.Duration(r.IntN(int(40 * time.Second)))
+		heals := cutAt + time.Duration(r.IntN(int(20*time.Second)))
+		born := time.Now()
+		steps := map[string]int{} // guarded by the world's mutex
 		way := &way{Store: w.store,
-			takes: func() time.Duration {
+			takes: func(string) time.Duration {
 				w.mu.Lock()
 				defer w.mu.Unlock()
 				steps["takes"]++
@@ -81,6 +84,9 @@ func (w *world) process(p int) {
 				w.mu.Lock()
 				defer w.mu.Unlock()
 				steps[step]++
+				if age := time.Since(born); age >= cutAt && age < heals {
+					return unsent
+				}
 				if r := w.draw("fails", p, life, step, steps[step]); r.IntN(100) < 30 {
 					return fault(1 + r.IntN(int(late)))
 				}

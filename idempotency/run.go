@@ -75,10 +75,11 @@ func (g *Guard) runKept(outlives, run context.Context, stop func(), ex *Executio
 	// Without recover: a panic goes on with its own stack, and runtime.Goexit comes
 	// by here too.
 	defer func() {
+		elapsed := g.config.Clock.Now().Lower(begun)
 		stop()
 		if !returned {
 			err := g.markUnknown(outlives, ex, errPanicked.Error(), g.afterFailure())
-			g.config.Trace.ran(ex, g.config.Clock.Now().Lower(begun), err == nil, errPanicked)
+			g.config.Trace.ran(ex, elapsed, err == nil, errPanicked)
 		}
 	}()
 	result, err := fn(run, ex)

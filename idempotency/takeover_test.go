@@ -169,6 +169,28 @@ func TestASlowReconcilerKeepsTheLeaseAndNotForEver(t *testing.T) {
 	}
 }
 
+// A verdict that comes after the lease may have ended is no leave to run: another
+// may have taken over, and run.
+func TestALateVerdictRunsNothing(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &way{Store: memory(), fails: func(_ int, step string) fault {
+			if step == "renew" {
+				return unsent
+			}
+			return fine
+		}}
+		interrupted(t, s)
+		g := guard(t, s, idempotency.Config{Reconciler: func(context.Context, idempotency.Record) (idempotency.Verdict, error) {
+			time.Sleep(14 * time.Second)
+			return idempotency.DidNotHappen(), nil
+		}})
+		var c counter
+		if _, info, err := g.Do(t.Context(), asked, c.answering("", 0)); !errors.Is(err, idempotency.ErrUnknown) || c.runs() != 0 {
+			t.Errorf("%+v, %v, %d runs", info, err, c.runs())
+		}
+	})
+}
+
 // A taken-over run that did nothing frees the key only because the attempts
 // before it are known to have done nothing either.
 func TestNoEffectAfterATakeoverFreesTheKey(t *testing.T) {

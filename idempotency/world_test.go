@@ -36,7 +36,7 @@ const lateness = 4 * time.Second
 type way struct {
 	idempotency.Store
 	fails func(call int, step string) fault
-	takes func() time.Duration
+	takes func(step string) time.Duration
 
 	under sync.WaitGroup // calls that are still on their way
 
@@ -58,7 +58,8 @@ func (w *way) number() (int, bool) {
 	return w.calls, w.dead
 }
 
-func (w *way) pass(ctx context.Context, step string, call func(context.Context) error) error {
+// pass makes a call over the way and returns its answer, if that comes back.
+func pass[T any](ctx context.Context, w *way, step string, call func(context.Context) (T, error)) (none T, _ error) {
 	n, dead := w.number()
 	f := fine
 	if w.fails != nil {
@@ -67,12 +68,18 @@ func (w *way) pass(ctx context.Context, step string, call func(context.Context) 
 	if dead {
 		f = unsent
 	}
-	if w.takes != nil && clock.Sleep(ctx, clock.NewSkewed(1), w.takes()) != nil {
-		return ctx.Err()
+	travel := func() error {
+		if w.takes == nil {
+			return nil
+		}
+		return clock.Sleep(ctx, clock.NewSkewed(1), w.takes(step))
+	}
+	if err := travel(); err != nil {
+		return none, err
 	}
 	switch f {
 	case unsent:
-		return errCut
+		return none, errCut
 	case late:
 		w.under.Go(func() {
 			time.Sleep(lateness)
@@ -81,46 +88,44 @@ func (w *way) pass(ctx context.Context, step string, call func(context.Context) 
 		fallthrough
 	case hanging:
 		<-ctx.Done()
-		return ctx.Err()
+		return none, ctx.Err()
 	}
-	err := call(ctx)
-	if w.takes != nil && clock.Sleep(ctx, clock.NewSkewed(1), w.takes()) != nil {
-		return ctx.Err()
+	answer, err := call(ctx)
+	if err := travel(); err != nil {
+		return none, err
 	}
 	switch f {
 	case unheard:
-		return errCut
+		return none, errCut
 	case hangingAfter:
 		<-ctx.Done()
-		return ctx.Err()
+		return none, ctx.Err()
 	}
+	return answer, err
+}
+
+// passAlone is pass for a call that answers with an error alone.
+func passAlone(ctx context.Context, w *way, step string, call func(context.Context) error) error {
+	_, err := pass(ctx, w, step, func(ctx context.Context) (struct{}, error) { return struct{}{}, call(ctx) })
 	return err
 }
 
-func (w *way) Claim(ctx context.Context, r idempotency.ClaimRequest) (c idempotency.Claim, err error) {
-	err = w.pass(ctx, "claim", func(ctx context.Context) error {
-		c, err = w.Store.Claim(ctx, r)
-		return err
-	})
-	return c, err
+func (w *way) Claim(ctx context.Context, r idempotency.ClaimRequest) (idempotency.Claim, error) {
+	return pass(ctx, w, "claim", func(ctx context.Context) (idempotency.Claim, error) { return w.Store.Claim(ctx, r) })
 }
 
 func (w *way) Renew(ctx context.Context, r idempotency.RenewRequest) error {
-	return w.pass(ctx, "renew", func(ctx context.Context) error { return w.Store.Renew(ctx, r) })
+	return passAlone(ctx, w, "renew", func(ctx context.Context) error { return w.Store.Renew(ctx, r) })
 }
 
-func (w *way) Complete(ctx context.Context, r idempotency.CompleteRequest) (c idempotency.Completion, err error) {
-	err = w.pass(ctx, "complete", func(ctx context.Context) error {
-		c, err = w.Store.Complete(ctx, r)
-		return err
-	})
-	return c, err
+func (w *way) Complete(ctx context.Context, r idempotency.CompleteRequest) (idempotency.Completion, error) {
+	return pass(ctx, w, "complete", func(ctx context.Context) (idempotency.Completion, error) { return w.Store.Complete(ctx, r) })
 }
 
 func (w *way) MarkUnknown(ctx context.Context, r idempotency.UnknownRequest) error {
-	return w.pass(ctx, "unknown", func(ctx context.Context) error { return w.Store.MarkUnknown(ctx, r) })
+	return passAlone(ctx, w, "unknown", func(ctx context.Context) error { return w.Store.MarkUnknown(ctx, r) })
 }
 
 func (w *way) Abandon(ctx context.Context, r idempotency.AbandonRequest) error {
-	return w.pass(ctx, "abandon", func(ctx context.Context) error { return w.Store.Abandon(ctx, r) })
+	return passAlone(ctx, w, "abandon", func(ctx context.Context) error { return w.Store.Abandon(ctx, r) })
 }
