@@ -61,7 +61,12 @@ func TestNoWayOfAnsweringLeavesTheKeyInProgress(t *testing.T) {
 		status int // of the first and of the replay
 	}{
 		"nothing":     {func(http.ResponseWriter, *http.Request) {}, 200},
-		"status only": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, 204},
+		"status only": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(204)
+			if _, err := io.WriteString(w, "body"); !errors.Is(err, http.ErrBodyNotAllowed) {
+				t.Errorf("204 with a body: %v", err)
+			}
+		}, 204},
 		"error":       {answers(422), 422},
 		"redirect":    {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/orders/o1", http.StatusSeeOther) }, 303},
 		"copy":        {func(w http.ResponseWriter, _ *http.Request) { io.Copy(w, strings.NewReader("copied")) }, 200},

@@ -166,3 +166,15 @@ func TestTrailersGoToTheFirstClient(t *testing.T) {
 		}
 	})
 }
+
+// What a handler hinted at is no part of an answer that takes its place.
+func TestHintsAreNotInAnotherAnswer(t *testing.T) {
+	s := newService(t, IdempotentConfig{StrictPersist: true}, idempotency.Config{})
+	s.store.set(dead, "complete")
+	s.create = func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Link", "</style.css>; rel=preload")
+		w.WriteHeader(http.StatusEarlyHints)
+	}
+	server := serve(t, s.handler, false)
+	wantProblem(t, send(t, server, "POST", "/orders", "{}", "Idempotency-Key", "k1"), http.StatusServiceUnavailable, "store-unavailable")
+}
