@@ -60,7 +60,7 @@ func TestNoWayOfAnsweringLeavesTheKeyInProgress(t *testing.T) {
 		create http.HandlerFunc
 		status int // of the first and of the replay
 	}{
-		"nothing":     {func(http.ResponseWriter, *http.Request) {}, 200},
+		"nothing": {func(http.ResponseWriter, *http.Request) {}, 200},
 		"status only": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(204)
 			if _, err := io.WriteString(w, "body"); !errors.Is(err, http.ErrBodyNotAllowed) {

@@ -3,6 +3,7 @@ package httpguard
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -79,6 +80,8 @@ func TestClientsMistakesAreToldApart(t *testing.T) {
 		{"too long", long, "256 bytes", IdempotentConfig{}},
 		{"parameters", `"k1"; a=1`, "parameters", IdempotentConfig{}},
 		{"no quotes where they are asked for", `k1`, "quotes", IdempotentConfig{StrictSyntax: true}},
+		{"shorter than the service wants", `"short"`, "match", IdempotentConfig{KeyPattern: regexp.MustCompile(`^.{16,}$`)}},
+		{"as long as the service wants", `"0123456789abcdef"`, "", IdempotentConfig{KeyPattern: regexp.MustCompile(`^.{16,}$`)}},
 		{"quotes where they are asked for", `"k1"`, "", IdempotentConfig{StrictSyntax: true}},
 	} {
 		s := newService(t, c.cfg, idempotency.Config{})
