@@ -27,7 +27,7 @@ var (
 
 // records is a store in a database of its own, whose other tables the statements
 // make.
-func records(t *testing.T, statements string, changes ...func(*pgx.ConnConfig)) (*sql.DB, *pgstore.Store) {
+func records(t testing.TB, statements string, changes ...func(*pgx.ConnConfig)) (*sql.DB, *pgstore.Store) {
 	t.Helper()
 	s, err := pgstore.New(nil, pgstore.Config{})
 	must(t, err)
