@@ -13,10 +13,10 @@ import (
 	"github.com/quorumlock/quorumlock/idempotency/storetest"
 )
 
-func TestStore(t *testing.T) {
-	s := New(nil)
-	storetest.Run(t, storetest.Subject{
-		Store: s,
+// subject is tested, and keeps its records in s.
+func subject(tested idempotency.Store, s *Store) storetest.Subject {
+	return storetest.Subject{
+		Store: tested,
 		Elapse: func(_ context.Context, k idempotency.Key, d time.Duration) error {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -34,7 +34,12 @@ func TestStore(t *testing.T) {
 			delete(s.records, k)
 			return nil
 		},
-	})
+	}
+}
+
+func TestStore(t *testing.T) {
+	s := New(nil)
+	storetest.Run(t, subject(s, s))
 }
 
 func request(value string, lease, retention time.Duration) idempotency.ClaimRequest {

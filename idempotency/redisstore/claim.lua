@@ -16,20 +16,22 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local r = {}
 local flat = redis.call('HGETALL', KEYS[1])
+local life = redis.call('PTTL', KEYS[1])
 for i = 1, #flat, 2 do
   r[flat[i]] = flat[i + 1]
 end
 
 local function reply(code, name, state)
   return {code, name, state, r.fp, tonumber(r.att), r.by or '', r.why or '', tonumber(r.sa), tonumber(r.lu or 0),
-    now, redis.call('PTTL', KEYS[1]), r.res or ''}
+    now, life, r.res or ''}
 end
 
 local function own(...)
   r.lu = string.format('%.0f', now + lease)
   redis.call('HSET', KEYS[1], 'own', owner, 'lu', r.lu, ...)
-  if redis.call('PTTL', KEYS[1]) < retention then
-    redis.call('PEXPIRE', KEYS[1], retention)
+  if life < retention then
+    life = retention
+    redis.call('PEXPIRE', KEYS[1], life)
   end
 end
 

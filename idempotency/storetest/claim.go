@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/quorumlock/quorumlock/fingerprint"
@@ -75,6 +76,41 @@ func oneOfManyClaimsTakesOver(t *trial) {
 	}
 	if r := t.get(); r.Attempt != 2 {
 		t.Errorf("it is attempt %d, want 2", r.Attempt)
+	}
+}
+
+// Many want it again and again, and it is free again each time: a claim meets
+// every moment of another's end.
+func ownersTakeTurns(t *trial) {
+	const owners, turns = 8, 40
+	var inside, ran atomic.Int32
+	var all sync.WaitGroup
+	for i := range owners {
+		all.Go(func() {
+			for turn := range turns {
+				owner := idempotency.Token(fmt.Sprint("owner ", i, " turn ", turn))
+				c, err := t.Store.Claim(t.Context(), t.request(owner))
+				if err != nil || c.Outcome != idempotency.Created && c.Outcome != idempotency.InProgress {
+					t.Errorf("claim: %v, %v", c.Outcome, err)
+					return
+				}
+				if c.Outcome == idempotency.InProgress {
+					continue
+				}
+				if n := inside.Add(1); n != 1 {
+					t.Errorf("%d own it at once", n)
+				}
+				ran.Add(1)
+				inside.Add(-1)
+				if err := t.abandon(owner, false); err != nil {
+					t.Errorf("abandon: %v", err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if ran.Load() == 0 {
+		t.Error("nobody got it")
 	}
 }
 

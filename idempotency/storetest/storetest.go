@@ -38,6 +38,7 @@ func Run(t *testing.T, s Subject) {
 		"FourAnswers":                             fourAnswers,
 		"OneOfManyClaimsIsFirst":                  oneOfManyClaimsIsFirst,
 		"OneOfManyClaimsTakesOver":                oneOfManyClaimsTakesOver,
+		"OwnersTakeTurns":                         ownersTakeTurns,
 		"FingerprintComesFirst":                   fingerprintComesFirst,
 		"AlternatesMatch":                         alternatesMatch,
 		"MismatchLeavesALapsedRecord":             mismatchLeavesALapsedRecord,
