@@ -300,6 +300,18 @@ func situations() []situation {
 			draft: "409 replay-unavailable", headers: []string{"Location: /orders/o1"}, runs: 1,
 		},
 		{
+			row: 19, name: "after a large answer whose headers are small", cfg: IdempotentConfig{MaxResponse: 100},
+			meet: func(s *service) answer {
+				s.create = func(w http.ResponseWriter, r *http.Request) {
+					w.Header().Set("Location", "/orders/o1")
+					io.WriteString(w, strings.Repeat("x", 101))
+				}
+				s.post()
+				return s.post()
+			},
+			draft: "409 replay-unavailable", headers: []string{"Location: /orders/o1"}, runs: 1,
+		},
+		{
 			row: 19, name: "after an answer with large headers", cfg: IdempotentConfig{MaxResponse: 20},
 			meet:  func(s *service) answer { s.post(); return s.post() },
 			draft: "409 replay-unavailable", headers: []string{"Location: /orders/o1"}, runs: 1,
