@@ -229,6 +229,22 @@ func TestInProgressSaysWhenToComeBack(t *testing.T) {
 	})
 }
 
+func TestARecordIsKeptForADay(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		g := guard(t, memory(), idempotency.Config{})
+		var c counter
+		for _, step := range []struct {
+			wait time.Duration
+			runs int
+		}{{0, 1}, {24*time.Hour - time.Second, 1}, {time.Second, 2}} {
+			time.Sleep(step.wait)
+			if _, _, err := g.Do(t.Context(), asked, c.answering("o1001", 0)); err != nil || c.runs() != step.runs {
+				t.Errorf("%v later: %d runs, %v, want %d", step.wait, c.runs(), err, step.runs)
+			}
+		}
+	})
+}
+
 // The client hangs up in the middle: what runs goes on, and its result is stored.
 //
 // field-reports: 39

@@ -37,6 +37,7 @@ func subject(tested idempotency.Store, s *Store) storetest.Subject {
 	}
 }
 
+// field-reports: 31, 33, 35, 37, 85, 120
 func TestStore(t *testing.T) {
 	s := New(nil)
 	storetest.Run(t, subject(s, s))

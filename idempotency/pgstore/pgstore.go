@@ -7,9 +7,9 @@
 // [Store.CompleteTx]. Then there is no moment at which one is there without the
 // other.
 //
-// A claim that has to wait for a connection has less of its lease left: the lease
-// has to be longer than any wait for the pool, which is best bounded by the
-// guard's StoreTimeout and a pool that suits the number of requests.
+// The lease has to be longer than any wait for a connection of the pool: renewals
+// wait there like everybody else, and a run whose renewals wait for a lease loses
+// it. Where the pool is used up now and then, records want one of their own.
 package pgstore
 
 import (

@@ -18,6 +18,7 @@ import (
 	"github.com/quorumlock/quorumlock/internal/redisproc"
 )
 
+// field-reports: 31, 33, 35, 37, 85, 120
 func TestStoreOnAServer(t *testing.T) {
 	client := dial(t, serve(t).Addr())
 	storetest.Run(t, storetest.Subject{

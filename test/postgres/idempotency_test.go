@@ -68,6 +68,7 @@ func guard(t testing.TB, s idempotency.Store, c idempotency.Config) *idempotency
 	return g
 }
 
+// field-reports: 31, 33, 35, 37, 85, 120
 func TestStoreKeepsTheContract(t *testing.T) {
 	db, s := records(t, "")
 	storetest.Run(t, storetest.Subject{
