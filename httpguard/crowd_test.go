@@ -65,8 +65,8 @@ func TestAHundredAtOnceRunOnce(t *testing.T) {
 		for range n - 1 {
 			a := await(t, answers)
 			wantProblem(t, a, http.StatusConflict, "in-progress")
-			if a.header.Get("Retry-After") != "1" {
-				t.Errorf("Retry-After %q", a.header.Get("Retry-After"))
+			if after := a.header.Get("Retry-After"); len(after) != 1 || after < "1" {
+				t.Errorf("Retry-After %q", after)
 			}
 		}
 		var others sync.WaitGroup

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -32,7 +33,9 @@ func TestAHundredAtOnceOnTwoInstancesRunOnce(t *testing.T) {
 	instance := func() http.Handler {
 		client := redis.NewClient(&redis.Options{Addr: shared.Addr(), ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1})
 		t.Cleanup(func() { client.Close() })
-		guard, err := idempotency.New(redisstore.New(client, redisstore.Config{}), idempotency.Config{})
+		guard, err := idempotency.New(redisstore.New(client, redisstore.Config{}), idempotency.Config{
+			Lease: time.Minute, StoreTimeout: 10 * time.Second, // patience with the machine, not with the store
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -218,6 +218,11 @@ func situations() []situation {
 			draft: "503 store-unavailable", headers: []string{"Retry-After"}, runs: 1,
 		},
 		{
+			row: 14, name: "500, and not even that could be noted", cfg: IdempotentConfig{StrictPersist: true},
+			meet:  func(s *service) answer { s.store.set(dead, "unknown"); s.create = answers(500); return s.post() },
+			draft: "500", runs: 1,
+		},
+		{
 			row: 15, name: "lease lost, and answered", guard: idempotency.Config{ExecTimeout: time.Hour},
 			meet:  func(s *service) answer { return losesItsLease(s, func(w http.ResponseWriter) { created(w, nil) }) },
 			draft: order201, runs: 1,

@@ -19,7 +19,7 @@ func TestGuardStopsTheSimultaneousAndAKeyTheRepeatedToo(t *testing.T) {
 	lock := newMemoryLock()
 	lock.released = make(chan string, 9)
 	mux := http.NewServeMux()
-	mux.Handle("POST /orders", submitOnceOn(t, lock, SubmitConfig{}, s.handler))
+	mux.Handle("POST /orders", submitOnceOn(t, lock, SubmitConfig{TTL: time.Minute}, s.handler))
 	server := serve(t, mux, false)
 	loseAnswer := func(header ...string) {
 		send(t, server, "POST", "/orders", `{"skuId":1}`, header...) // and nobody looks at it
@@ -62,7 +62,7 @@ func TestGuardBehindKeysStopsTwoKeysForOneSubmission(t *testing.T) {
 	o := newOrder()
 	lock := newMemoryLock()
 	lock.released = make(chan string, 9)
-	s.create = submitOnceOn(t, lock, SubmitConfig{Keyed: true}, o).ServeHTTP
+	s.create = submitOnceOn(t, lock, SubmitConfig{TTL: time.Minute, Keyed: true}, o).ServeHTTP
 	server := serve(t, s.handler, false)
 	first := make(chan answer, 1)
 	go func() { first <- send(t, server, "POST", "/orders", "{}", "Idempotency-Key", "k1") }()
