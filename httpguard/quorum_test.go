@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"testing"
 	"time"
 
@@ -105,7 +106,11 @@ func TestNoQuorumIsNotHeldByAnother(t *testing.T) {
 
 	steal(servers[0])
 	steal(servers[1])
-	wantProblem(t, record(strict, request("POST", "/orders", "")), http.StatusTooManyRequests, "submitted-twice")
+	held := record(strict, request("POST", "/orders", ""))
+	wantProblem(t, held, http.StatusTooManyRequests, "submitted-twice")
+	if after, _ := strconv.Atoi(held.header.Get("Retry-After")); after < 10 || after > 60 {
+		t.Errorf("Retry-After %q, want what is left of a minute", held.header.Get("Retry-After"))
+	}
 	if !errors.Is(last, redlock.ErrHeld) {
 		t.Errorf("two of three stolen: %v", last)
 	}
