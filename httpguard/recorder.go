@@ -74,8 +74,11 @@ func (r *recorder) begin() error {
 	r.sniff()
 	replaceHeader(r.w.Header(), r.answered)
 	r.w.WriteHeader(r.status)
+	if r.body.Len() == 0 {
+		return nil
+	}
 	_, err := r.w.Write(r.body.Bytes())
-	r.body = bytes.Buffer{}
+	r.body = bytes.Buffer{} // it may be large, and the handler may go on for long
 	return err
 }
 
