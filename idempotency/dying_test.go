@@ -80,7 +80,7 @@ func failing(t *testing.T, name string, end func(*table) (idempotency.Result, er
 		time.Sleep(6 * time.Second) // one renewal
 		return end(&b)
 	}
-	_, info, err, panicked := attempt(t, guard(t, broken, config), first)
+	info, panicked, err := attempt(t, guard(t, broken, config), first)
 	if panicked == nil && (err == nil && !info.Ran || info.Stored == (info.StoreErr != nil)) {
 		t.Errorf("%s: %+v, %v", name, info, err)
 	}
@@ -179,6 +179,59 @@ func TestAStoreThatGivesNoAnswerStopsTheRequest(t *testing.T) {
 			t.Errorf("it took %v", took)
 		}
 	})
+}
+
+// field-reports: 70
+func TestAClaimThatWasHeardAndNotAnsweredBlocksNobody(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := memory()
+		s := &way{Store: m, fails: func(_ int, step string) fault {
+			if step == "claim" {
+				return unheard
+			}
+			return fine
+		}}
+		var c counter
+		if _, _, err := guard(t, s, idempotency.Config{}).Do(t.Context(), asked, c.answering("", 0)); !errors.Is(err, idempotency.ErrStoreUnavailable) {
+			t.Errorf("%v", err)
+		}
+		if _, info, err := guard(t, m, idempotency.Config{}).Do(t.Context(), asked, c.answering("o1001", 0)); err != nil || !info.Ran || c.runs() != 1 {
+			t.Errorf("right after it: %+v, %v, %d runs", info, err, c.runs())
+		}
+
+		// What it may have taken over is not freed by giving it up.
+		m = memory()
+		s.Store = m
+		interrupted(t, m)
+		if _, _, err := guard(t, s, idempotency.Config{}).Do(t.Context(), asked, c.answering("", 0)); !errors.Is(err, idempotency.ErrStoreUnavailable) {
+			t.Errorf("%v", err)
+		}
+		if _, info, err := guard(t, m, idempotency.Config{}).Do(t.Context(), asked, c.answering("", 0)); !errors.Is(err, idempotency.ErrUnknown) || info.Outcome != idempotency.Takeover || c.runs() != 1 {
+			t.Errorf("right after that: %+v, %v, %d runs", info, err, c.runs())
+		}
+	})
+}
+
+// An answer that does not come uses up only half of the patience.
+//
+// field-reports: 70
+func TestASilentTryIsNotTheLast(t *testing.T) {
+	for _, f := range []fault{hanging, hangingAfter} {
+		bubble(t, func(t *testing.T) {
+			s := &way{Store: memory(), fails: func(call int, _ string) fault {
+				if call%3 != 0 { // two of three tries
+					return f
+				}
+				return fine
+			}}
+			var c counter
+			begun := time.Now()
+			_, info, err := guard(t, s, idempotency.Config{}).Do(t.Context(), asked, c.answering("o1001", 0))
+			if err != nil || !info.Stored || c.runs() != 1 || time.Since(begun) > 4*time.Second {
+				t.Errorf("%v: %+v, %v, after %v", f, info, err, time.Since(begun))
+			}
+		})
+	}
 }
 
 // A database that guards its effects too may be let decide.

@@ -14,16 +14,16 @@ import (
 
 // attempt calls Do in a goroutine of its own, as a server does that recovers from
 // panics, and returns what it panicked with.
-func attempt(t *testing.T, g *idempotency.Guard, fn idempotency.Func) (r idempotency.Result, info idempotency.Info, err error, panicked any) {
+func attempt(t *testing.T, g *idempotency.Guard, fn idempotency.Func) (info idempotency.Info, panicked any, err error) {
 	t.Helper()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		defer func() { panicked = recover() }()
-		r, info, err = g.Do(t.Context(), asked, fn)
+		_, info, err = g.Do(t.Context(), asked, fn)
 	}()
 	<-done
-	return r, info, err, panicked
+	return info, panicked, err
 }
 
 // However a run ends that has not said that it did nothing, its key is not free.
@@ -47,7 +47,7 @@ func TestAFailureNeverFreesTheKey(t *testing.T) {
 					effects++
 					return idempotency.Result{}, fail()
 				}
-				_, info, err, panicked := attempt(t, g, fn)
+				info, panicked, err := attempt(t, g, fn)
 				switch {
 				case name == "a panic" && panicked != "nil map":
 					t.Errorf("the panic ended: %v", panicked)
@@ -58,7 +58,7 @@ func TestAFailureNeverFreesTheKey(t *testing.T) {
 					t.Errorf("it is %v", got)
 				}
 				for range 10 {
-					_, info, err, _ := attempt(t, g, fn)
+					info, _, err := attempt(t, g, fn)
 					var unknown *idempotency.UnknownError
 					if !errors.As(err, &unknown) || unknown.RetryAfter <= 0 || unknown.RetryAfter > 30*time.Second || info.Ran {
 						t.Errorf("retry: %+v, %v", info, err)

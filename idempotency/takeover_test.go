@@ -124,7 +124,7 @@ func TestAReconcilerThatPanicsLeavesTheQuestionOpen(t *testing.T) {
 			panic("nil map")
 		}})
 		var c counter
-		if _, _, _, panicked := attempt(t, g, c.answering("", 0)); panicked != "nil map" {
+		if _, panicked, _ := attempt(t, g, c.answering("", 0)); panicked != "nil map" {
 			t.Errorf("the panic ended: %v", panicked)
 		}
 		if state(t, s) != idempotency.StateUnknown || c.runs() != 0 {
