@@ -1,10 +1,12 @@
 package httpguard
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -145,4 +147,32 @@ func dial(t *testing.T, s *httptest.Server) *net.TCPConn {
 	}
 	t.Cleanup(func() { conn.Close() })
 	return conn.(*net.TCPConn)
+}
+
+// field-reports: 93
+func TestNothingIsKeptPerKey(t *testing.T) {
+	lock := newMemoryLock()
+	lock.released = make(chan string, 1)
+	s := newService(t, IdempotentConfig{}, idempotency.Config{})
+	s.create = answers(http.StatusTooManyRequests) // frees the key
+	h := submitOnceOn(t, lock, SubmitConfig{}, s.handler)
+	heap := func(round int) int {
+		for i := range 3000 {
+			body := fmt.Sprintf("[%d,%d]", round, i)
+			record(h, request("POST", "/orders", body))
+			await(t, lock.released)
+			record(h, keyed(fmt.Sprint(round, "-", i), body))
+		}
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	before := heap(1)
+	if grown := heap(2) - before; grown > 300<<10 {
+		t.Errorf("memory has grown by %d bytes in 6000 requests", grown)
+	}
+	if keys := lock.keys(); len(keys) > 0 {
+		t.Errorf("%d keys are held", len(keys))
+	}
 }
