@@ -211,7 +211,7 @@ func (l *Lease) lose(now clock.Instant, why error) {
 		lane.disown(setters[i])
 	}
 	l.locker.keeper.bury(l, now)
-	l.locker.line.free(l.key, l)
+	l.locker.line.free(l.key, l, now)
 	l.locker.trace.lost(l, now.Lower(l.won), cause)
 }
 

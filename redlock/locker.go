@@ -64,7 +64,7 @@ func New(nodes []Node, cfg Config) (*Locker, error) {
 		cfg:      cfg,
 		clock:    cfg.Clock,
 		trace:    cfg.Trace,
-		line:     line{spots: make(map[string]*spot)},
+		line:     line{spots: make(map[string]*spot), rows: make(map[string]row)},
 		left:     make([]error, len(nodes)),
 		keeper:   newKeeper(cfg.Clock),
 		cut:      cut,
