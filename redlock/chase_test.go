@@ -72,8 +72,8 @@ func TestWhoIsPassedOverAsksOneNode(t *testing.T) {
 			waiting.Go(func() {
 				lease := wait(t, l)
 				synctest.Wait()
-				if n := heldOn(mem, "k", lease.Token()); n != 5 {
-					t.Errorf("held on %d of 5 nodes", n)
+				if n := heldOn(mem, "k", lease.Token()); n < 3 {
+					t.Errorf("held on %d of 5 nodes: a rival may have the gate, and no more", n)
 				}
 				if err := lease.Release(t.Context()); err != nil {
 					t.Error(err)
