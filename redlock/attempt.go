@@ -96,12 +96,12 @@ func (l *Locker) tryInTurn(ctx context.Context, key string, now clock.Instant) (
 	}
 	var won *Lease
 	defer func() { l.line.leave(key, won) }() // also if Backoff panics
-	c := newChase(l.prefix(key), len(l.lanes))
+	c := newChase(l.prefix(key))
 	if l.line.yields(key, l.clock.Now()) {
 		if err := l.pause(ctx, courtesy); err != nil {
 			return nil, failed(err)
 		}
-		c.expect()
+		c.expect(len(l.lanes))
 	}
 	var before []error // why the attempt before failed
 	for tries := 1; ; tries++ {

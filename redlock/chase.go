@@ -11,7 +11,7 @@ import (
 // everyone is the gate of an attempt that asks all nodes at once.
 const everyone = -1
 
-var errNotAsked = errors.New("not asked, since the node that was asked first had another holder")
+var errNotAsked = errors.New("not asked, since the node that was asked first did not grant")
 
 // chase is what a call of Acquire has learnt of those it is behind.
 //
@@ -21,7 +21,7 @@ var errNotAsked = errors.New("not asked, since the node that was asked first had
 // then cost one command, and of two rivals that find the lock free at once one is
 // stopped at the gate, where otherwise they might split the votes.
 type chase struct {
-	first  int    // the number of the node to begin with
+	key    string // the name that nodes know
 	gate   int    // the node to ask before the others, or everyone
 	seen   int    // the node that has told the holder
 	holder string // the digest of the token there
@@ -36,16 +36,17 @@ const (
 	eager = 2
 )
 
-// newChase prepares for attempts on key, the name that nodes know.
-func newChase(key string, nodes int) chase {
-	h := fnv.New32a()
-	h.Write([]byte(key))
-	return chase{first: int(h.Sum32() % uint32(nodes)), gate: everyone, n: -1}
-}
+// newChase prepares for attempts on key.
+func newChase(key string) chase { return chase{key: key, gate: everyone, n: -1} }
 
 // expect prepares for rivals.
-func (c *chase) expect() {
-	c.gate, c.n = c.first, calm-2
+func (c *chase) expect(nodes int) { c.gate, c.n = c.first(nodes), calm-2 }
+
+// first is the number of the node to begin with.
+func (c *chase) first(nodes int) int {
+	h := fnv.New32a()
+	h.Write([]byte(c.key))
+	return int(h.Sum32() % uint32(nodes))
 }
 
 // learn takes what the nodes said to an attempt that has failed.
@@ -55,8 +56,9 @@ func (c *chase) expect() {
 func (c *chase) learn(votes []Vote) {
 	c.n++
 	c.gate = everyone
+	first := c.first(len(votes))
 	for i := range votes {
-		node := (c.first + i) % len(votes)
+		node := (first + i) % len(votes)
 		holder := votes[node].Holder
 		if holder == "" {
 			continue
