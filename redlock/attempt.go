@@ -167,7 +167,7 @@ func (l *Locker) attempt(ctx context.Context, key string, gate int) (*Lease, *At
 	if outcome == quorum.Won && left > notice(l.ttl) {
 		span := validity(l.ttl, 0, l.cfg.Drift)
 		return &Lease{
-			locker: l, key: key, token: token, fence: minted, won: now, acquire: r, parent: context.WithoutCancel(ctx),
+			locker: l, key: key, token: token, fence: minted, won: now, acquire: r, parent: ctx,
 			start: start, span: span, promised: start.Lower(now) + span, ttl: l.ttl,
 		}, nil
 	}

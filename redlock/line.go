@@ -15,6 +15,7 @@ import (
 type line struct {
 	mu    sync.Mutex // guards what follows
 	spots map[string]*spot
+	spare *spot          // one that is not used, so that most keys need no new one
 	rows  map[string]row // of keys that nobody here wants at the moment and rivals did
 }
 
@@ -128,7 +129,11 @@ func (s *spot) take(lease *Lease) {
 func (n *line) spot(key string) *spot {
 	s := n.spots[key]
 	if s == nil {
-		s = &spot{row: n.rows[key]}
+		if s = n.spare; s == nil {
+			s = &spot{}
+		}
+		n.spare = nil
+		s.row = n.rows[key]
 		n.spots[key] = s
 		delete(n.rows, key)
 	}
@@ -148,6 +153,7 @@ func (n *line) advance(key string, s *spot) {
 		return
 	}
 	delete(n.spots, key)
+	n.spare = s
 	if s.row.limit > 0 {
 		if len(n.rows) >= maxRows {
 			clear(n.rows)
