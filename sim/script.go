@@ -52,7 +52,7 @@ type setting[T any] struct {
 }
 
 func (p *Plan) flags() []setting[bool] {
-	return []setting[bool]{{"timely", &p.Timely}, {"keeping", &p.Keeping}, {"fenced", &p.Fenced}, {"durable", &p.Durable}, {"apart", &p.Apart}}
+	return []setting[bool]{{"timely", &p.Timely}, {"keeping", &p.Keeping}, {"fenced", &p.Fenced}, {"durable", &p.Durable}, {"apart", &p.Apart}, {"terse", &p.Terse}}
 }
 
 func (p *Plan) durations() []setting[time.Duration] {

@@ -202,3 +202,42 @@ func TestALostCommitIsFoundByTheRetry(t *testing.T) {
 		t.Errorf("%d orders, want 1", n)
 	}
 }
+
+// CompleteTx refuses an owner who has been replaced, one who has let go, and one
+// who has done it already, as after a commit whose answer was lost.
+func TestCompleteTxIsOnlyForARecordInProgressUnderItsOwner(t *testing.T) {
+	for name, meanwhile := range map[string]func(t *testing.T, db *sql.DB, s *pgstore.Store, ex *idempotency.Execution){
+		"another is at it": func(t *testing.T, db *sql.DB, s *pgstore.Store, _ *idempotency.Execution) {
+			must(t, elapse(db)(t.Context(), order, time.Minute))
+			got, err := s.Claim(t.Context(), idempotency.ClaimRequest{
+				Key: order, Fingerprint: printOfX, Owner: "next", Lease: time.Minute, Retention: time.Hour,
+			})
+			if err != nil || got.Outcome != idempotency.Takeover {
+				t.Fatalf("%v, %v", got.Outcome, err)
+			}
+		},
+		"it has let go": func(t *testing.T, _ *sql.DB, s *pgstore.Store, ex *idempotency.Execution) {
+			must(t, s.MarkUnknown(t.Context(), idempotency.UnknownRequest{
+				Key: order, Owner: ex.Completion(o1001).Owner, Pause: time.Minute, Retention: time.Hour,
+			}))
+		},
+		"it is done": func(t *testing.T, db *sql.DB, s *pgstore.Store, ex *idempotency.Execution) {
+			tx := begin(t, db, sql.LevelReadCommitted)
+			must(t, s.CompleteTx(t.Context(), tx.Tx, ex, o1001))
+			must(t, tx.Commit())
+		},
+		"it has expired": func(t *testing.T, db *sql.DB, _ *pgstore.Store, _ *idempotency.Execution) {
+			must(t, elapse(db)(t.Context(), order, 25*time.Hour))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db, s := records(t, "")
+			guard(t, s, idempotency.Config{}).Do(t.Context(), asked, func(ctx context.Context, ex *idempotency.Execution) (idempotency.Result, error) {
+				meanwhile(t, db, s, ex)
+				tx := begin(t, db, sql.LevelReadCommitted)
+				is(t, name, s.CompleteTx(ctx, tx.Tx, ex, idempotency.Result{Response: []byte("late")}), idempotency.ErrLeaseLost)
+				return idempotency.Result{}, errors.New("refused")
+			})
+		})
+	}
+}
