@@ -2,6 +2,7 @@ package httpguard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -157,4 +158,31 @@ func problemName(a answer) string {
 	_, name, _ := strings.Cut(a.body, "#")
 	name, _, _ = strings.Cut(name, `"`)
 	return fmt.Sprint(a.status, " ", name)
+}
+
+func down(s *service) { s.store.set(dead, "claim", "renew", "complete", "unknown", "abandon") }
+
+// answers is a handler that answers with status.
+func answers(status int) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no", status) }
+}
+
+// losesItsLease is a handler that goes on until its lease is lost to another, and
+// then does what end says.
+func losesItsLease(s *service, end func(w http.ResponseWriter)) answer {
+	s.create = func(w http.ResponseWriter, r *http.Request) {
+		s.store.set(dead, "renew")
+		<-r.Context().Done()
+		if cause := context.Cause(r.Context()); !errors.Is(cause, idempotency.ErrLeaseLost) {
+			s.t.Errorf("ended by %v, want the loss of the lease", cause)
+		}
+		time.Sleep(15 * time.Second) // it is told before the store would give the lease to another
+		s.ownedByADeadProcess(time.Hour)
+		end(w)
+	}
+	a := s.post()
+	if again := s.post(); problemName(again) != "409 in-progress" && problemName(again) != "202 in-progress" {
+		s.t.Errorf("the record of the one that took over became %s", problemName(again))
+	}
+	return a
 }
