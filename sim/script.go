@@ -112,7 +112,9 @@ func (p *Plan) read(words []string) (err error) {
 	}
 	for _, n := range p.numbers() {
 		if n.name == name {
-			*n.is, err = strconv.Atoi(rest[0])
+			if *n.is, err = strconv.Atoi(rest[0]); err == nil && *n.is < 1 {
+				return errors.New("want 1 or more")
+			}
 			return err
 		}
 	}
