@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -222,5 +223,40 @@ func TestAnothersKeyIsLeftAlone(t *testing.T) {
 	}
 	if !slices.Equal(found, []string{order.Value}) {
 		t.Errorf("listed: %q", found)
+	}
+}
+
+// More records than the server looks at in one step, among other keys.
+func TestAListSeesEveryRecord(t *testing.T) {
+	client := dial(t, serve(t).Addr())
+	s := redisstore.New(client, redisstore.Config{KeyPrefix: "a*[b]?"})
+	want := map[string]bool{}
+	pipe := client.Pipeline()
+	for i := range 1500 {
+		r := claim("a")
+		r.Key.Value = fmt.Sprint(i)
+		_, err := s.Claim(t.Context(), r)
+		must(t, err)
+		want[r.Key.Value] = true
+		pipe.Set(t.Context(), "ab:orders:u1001:"+r.Key.Value, "another's", 0)
+		pipe.Set(t.Context(), fmt.Sprint("a*[b]?:no key ", i), "another's", 0)
+	}
+	_, err := pipe.Exec(t.Context())
+	must(t, err)
+	got := map[string]bool{}
+	for r, err := range s.List(t.Context(), idempotency.Filter{State: idempotency.StateInProgress}) {
+		must(t, err)
+		got[r.Key.Value] = true
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%d records, want %d", len(got), len(want))
+	}
+
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, err := range s.List(ended, idempotency.Filter{}) {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("a list whose context has ended: %v", err)
+		}
 	}
 }
