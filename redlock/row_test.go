@@ -58,11 +58,11 @@ func TestARowEnds(t *testing.T) {
 			t.Error("over before it began")
 		}
 		r = r.next(won(1), 5)
-		time.Sleep(quietRow - 1)
+		time.Sleep(quietRow - time.Nanosecond)
 		if r.last = clk.Now(); r.over(clk.Now()) {
 			t.Error("a row without rivals is over too soon")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		if !r.over(clk.Now()) {
 			t.Error("a row without rivals is not over")
 		}
