@@ -80,6 +80,7 @@ func (c Config) withDefaults() Config {
 		host, _ := os.Hostname() // without one the process id has to do
 		c.Holder = fmt.Sprintf("%s/%d", host, os.Getpid())
 	}
+	c.Holder = clean(c.Holder)
 	if c.Clock == nil {
 		c.Clock = clock.System{}
 	}
@@ -101,8 +102,8 @@ func (c Config) validate() error {
 	if least := c.ExecTimeout + c.Lease; c.Retention < least {
 		errs = append(errs, invalid("Config.Retention is %v: want at least ExecTimeout and Lease together, %v", c.Retention, least))
 	}
-	if c.UnknownRetry < time.Millisecond {
-		errs = append(errs, invalid("Config.UnknownRetry is %v: want at least 1ms", c.UnknownRetry))
+	if c.UnknownRetry < time.Millisecond || c.UnknownRetry >= c.Retention {
+		errs = append(errs, invalid("Config.UnknownRetry is %v: want 1ms or more and less than the Retention, %v, after which it would be forgotten", c.UnknownRetry, c.Retention))
 	}
 	if c.StoreTimeout < time.Millisecond || c.StoreTimeout >= c.Lease {
 		errs = append(errs, invalid("Config.StoreTimeout is %v: want 1ms or more and less than the Lease, %v", c.StoreTimeout, c.Lease))

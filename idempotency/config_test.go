@@ -21,6 +21,7 @@ func TestBadSettingsAreRefusedByName(t *testing.T) {
 		"soon forgotten":   {idempotency.Config{Retention: 40 * time.Second}, []string{"Retention"}},
 		"long runs":        {idempotency.Config{ExecTimeout: 25 * time.Hour}, []string{"Retention"}},
 		"backwards":        {idempotency.Config{ExecTimeout: -1, UnknownRetry: -1, MaxResponse: -1}, []string{"ExecTimeout", "UnknownRetry", "MaxResponse"}},
+		"a long pause":     {idempotency.Config{UnknownRetry: 24 * time.Hour}, []string{"UnknownRetry"}},
 		"a patient store":  {idempotency.Config{StoreTimeout: 15 * time.Second}, []string{"StoreTimeout"}},
 		"an instant store": {idempotency.Config{StoreTimeout: -time.Second}, []string{"StoreTimeout"}},
 	} {

@@ -144,11 +144,14 @@ func TestATombstoneIsNotReplayedAndNotRunAgain(t *testing.T) {
 // What is shown to people about a failure is short, and text that any store keeps.
 func TestReasonsAreShortText(t *testing.T) {
 	s := memory()
-	g := guard(t, s, idempotency.Config{})
+	g := guard(t, s, idempotency.Config{Holder: "host \xff"})
 	var c counter
 	g.Do(t.Context(), asked, c.failing(errors.New("bad \xff and \x00 and "+strings.Repeat("é", 500))))
 	r, err := s.Get(t.Context(), order)
 	if err != nil || !strings.HasPrefix(r.Reason, "the run failed: bad ? and ? and éé") || len(r.Reason) > 200 || len(r.Reason) < 199 {
 		t.Errorf("%d bytes: %q, %v", len(r.Reason), r.Reason, err)
+	}
+	if r.Holder != "host ?" {
+		t.Errorf("its holder is %q", r.Holder)
 	}
 }

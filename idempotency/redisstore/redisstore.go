@@ -180,7 +180,7 @@ func readClaim(k idempotency.Key, answer []any) (idempotency.Claim, error) {
 	}
 	record, now, err := readRecord(k, answer[2:])
 	return idempotency.Claim{
-		Outcome: outcome, Record: record, Age: now.Sub(record.StartedAt), Left: max(0, record.LeaseUntil.Sub(now)),
+		Outcome: outcome, Record: record, Age: max(0, now.Sub(record.StartedAt)), Left: max(0, record.LeaseUntil.Sub(now)),
 	}, err
 }
 
