@@ -135,6 +135,16 @@ func command(args []string, stdout, stderr io.Writer, signals <-chan os.Signal) 
 		if s, err = parseDrill(args); err == nil {
 			return runDrill(s, stdout, stderr, signals)
 		}
+	case "compare":
+		var s compareSettings
+		if s, err = parseCompare(args); err == nil {
+			return compare(s, stdout, stderr, signals)
+		}
+	case childCommand:
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		go heed(signals, cancel, os.Exit, stderr)
+		return runChild(ctx, os.Stdin, stdout)
 	case "doctor":
 		var s doctorSettings
 		if s, err = parseDoctor(args); err == nil {
@@ -159,7 +169,7 @@ func command(args []string, stdout, stderr io.Writer, signals <-chan os.Signal) 
 		fmt.Fprint(stdout, usages[name])
 		return exitClean
 	}
-	if name != "doctor" && name != "drill" { // nor is an unknown command repeated: it may be a URL
+	if name != "doctor" && name != "drill" && name != "compare" { // nor is an unknown command repeated: it may be a URL
 		name = "run"
 	}
 	fmt.Fprintf(stderr, "redlock-bench: %v\n\"redlock-bench help %s\" says more.\n", err, name)

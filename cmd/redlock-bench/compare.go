@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// compare makes a comparison and returns the exit status.
+func compare(s compareSettings, stdout, stderr io.Writer, signals <-chan os.Signal) int {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go heed(signals, cancel, os.Exit, stderr)
+
+	text, object, err := outputs(s.json, stdout, stderr)
+	if err != nil {
+		fmt.Fprintln(stderr, "redlock-bench:", err)
+		return exitFailed
+	}
+	c, err := contest{compareSettings: s, say: stderr, measure: inChild}.report(ctx)
+	if err == nil {
+		c.text(text)
+		if object != nil {
+			err = errors.Join(writeJSON(object, c), object.Close())
+		}
+	}
+	switch {
+	case err != nil:
+		fmt.Fprintln(stderr, "redlock-bench:", err)
+		return exitFailed
+	case c.Interrupted:
+		return exitInterrupted
+	case c.overlaps() > 0:
+		return exitFailed
+	}
+	return exitClean
+}
+
+// report makes the comparison.
+func (c contest) report(ctx context.Context) (comparison, error) {
+	r := comparison{
+		Started: time.Now(), Software: thisSoftware(), Machine: thisMachine(), Rivals: contestants(c.rivals),
+		Settings: comparisonSettings{
+			Nodes: c.nodes.kind, Count: c.nodes.count, Repetitions: c.reps, LengthS: c.length.Seconds(), Quick: c.quick,
+		},
+	}
+	nodes, _, err := c.raise(ctx)
+	if err != nil {
+		return r, err
+	}
+	found := nodes.look(ctx, namespace())
+	if err := errors.Join(usable(found), nodes.down()); err != nil {
+		return r, err
+	}
+	r.Server = found[0].server
+	r.Taken = c.run(ctx)
+	r.Interrupted, r.Took = ctx.Err() != nil, time.Since(r.Started).Seconds()
+	r.Scenes = score(c.scenes(), r.Taken)
+	return r, nil
+}
+
+// overlaps is how often two held a key at once, in all measurements.
+func (c comparison) overlaps() (n int64) {
+	for _, t := range c.Taken {
+		if t.Figures != nil {
+			n += t.Figures.Overlaps
+		}
+	}
+	return n
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/quorumlock/quorumlock/cmd/redlock-bench/internal/rival"
+	"github.com/quorumlock/quorumlock/cmd/redlock-bench/internal/trial"
+)
+
+// contest is a comparison under way.
+type contest struct {
+	compareSettings
+	say io.Writer // how far it is
+
+	// measure takes one measurement.
+	measure func(ctx context.Context, t trial.Task, do trial.Do) (trial.Figures, error)
+}
+
+// taken is a measurement. As JSON its field names stay what they are; fields may
+// be added.
+type taken struct {
+	Scene      string         `json:"scene"`
+	Who        string         `json:"who"`
+	Repetition int            `json:"repetition"` // from 1
+	Figures    *trial.Figures `json:"figures,omitempty"`
+	Error      string         `json:"error,omitempty"` // why there are none
+}
+
+// run takes all measurements, in each repetition all scenes and in each scene all
+// who are in it, in another order each time. When ctx ends it stops with what
+// there is.
+func (c contest) run(ctx context.Context) (all []taken) {
+	scenes := c.scenes()
+	total := 0
+	for _, sc := range scenes {
+		total += len(sc.cast) * c.repetitions(sc)
+	}
+	began := time.Now()
+	for rep := 1; rep <= c.reps; rep++ {
+		for _, sc := range scenes {
+			if rep > c.repetitions(sc) {
+				continue
+			}
+			cast := slices.Clone(sc.cast)
+			for i := range cast {
+				who := cast[(i+rep-1)%len(cast)]
+				if ctx.Err() != nil {
+					return all
+				}
+				fmt.Fprintf(c.say, "%3d of %d, %s: %s, %s", len(all)+1, total, remaining(len(all), total, time.Since(began)), sc.Title, sc.titleOf(who))
+				t := taken{Scene: sc.Name, Who: who, Repetition: rep}
+				f, err := c.stage(ctx, sc, who)
+				if err != nil {
+					t.Error = err.Error()
+					fmt.Fprintf(c.say, ": %s\n", oneLine(err))
+				} else {
+					t.Figures = &f
+					fmt.Fprintf(c.say, ": %s\n", gist(f))
+				}
+				if ctx.Err() != nil {
+					return all // the last was cut short by the interrupt
+				}
+				all = append(all, t)
+			}
+		}
+	}
+	return all
+}
+
+// repetitions is how often a scene is played.
+func (c contest) repetitions(scene) int { return c.reps }
+
+// remaining is how long it will take from here, in words.
+func remaining(done, total int, took time.Duration) string {
+	if done == 0 {
+		return "beginning"
+	}
+	left := took / time.Duration(done) * time.Duration(total-done)
+	return fmt.Sprintf("about %v left", left.Round(time.Second))
+}
+
+// gist is the one figure of a measurement that people look for first.
+func gist(f trial.Figures) string {
+	return fmt.Sprintf("%.0f cycles/s", f.Rate)
+}
+
+// stage sets a scene up, with servers that have just been started if they are
+// ours, and measures one in it.
+func (c contest) stage(ctx context.Context, sc scene, who string) (f trial.Figures, err error) {
+	nodes, patients, err := c.raise(ctx)
+	if err != nil {
+		return f, err
+	}
+	defer func() { err = errors.Join(err, nodes.down()) }()
+	t := sc.task
+	t.Rival, t.Prefix, t.Fresh = who, namespace(), nodes.durable
+	if t.Mode == trial.Limit {
+		t.Rival, t.Scheme = "", who
+	}
+	t.LeadMS, t.Helper = millis(nodes.lead), os.Getpid()
+	for _, p := range patients {
+		t.PIDs = append(t.PIDs, p.(*spawned).server.PID())
+	}
+	t.URLs = nodes.urls
+	if c.nodes.kind == kindRemote {
+		defer func() {
+			after := context.WithoutCancel(ctx)
+			nodes.forget(after, nodes.look(after, t.Prefix))
+		}()
+	}
+	return c.measure(ctx, t, nil)
+}
+
+// raise starts nodes, or takes those that were given.
+func (c contest) raise(ctx context.Context) (*cluster, []patient, error) {
+	if c.nodes.kind == kindSpawn {
+		nodes, patients, err := spawnPatients(ctx, c.nodes.count, false)
+		if err == nil {
+			nodes.durable = true // see nodeSet.up
+		}
+		return nodes, patients, err
+	}
+	nodes, err := c.nodes.up(ctx)
+	if err == nil {
+		nodes.durable = nodes.durable || c.durable
+	}
+	return nodes, nil, err
+}
+
+// everybody are all implementations.
+func everybody() []rival.Lock { return rival.All }
