@@ -58,7 +58,7 @@ func (c contest) report(ctx context.Context) (comparison, error) {
 	r.Server = found[0].server
 	r.Taken = c.run(ctx)
 	r.Interrupted, r.Took = ctx.Err() != nil, time.Since(r.Started).Seconds()
-	r.Scenes = score(c.scenes(), r.Taken)
+	r.Scenes, r.Aims = c.score(r.Taken), c.aims(r.Taken)
 	return r, nil
 }
 

@@ -23,6 +23,7 @@ type compareSettings struct {
 	workers []int // of the uncontended scenes, one each
 	reps    int
 	length  time.Duration // of what is measured in a scene
+	leases  []int         // of the alive scenes, one each
 	quick   bool
 	json    string // a file name, "-" for stdout, "" for none
 	html    string // a file name, "" for none
@@ -43,6 +44,7 @@ func parseCompare(args []string) (compareSettings, error) {
 	var names []string
 	some(fs, &names, "with", rivalNames())
 	numbers(fs, &s.workers, "c", []int{1, 8, 64, 256}, 4096)
+	numbers(fs, &s.leases, "leases", []int{10_000, 30_000, 100_000}, 1_000_000)
 	whole(fs, &s.reps, "reps", 3, 100)
 	span(fs, &s.length, "d", 3*time.Second, 100*time.Millisecond, 10*time.Minute)
 	fs.BoolVar(&s.durable, "durable", false, "")
@@ -83,6 +85,9 @@ func (s *compareSettings) hurry(given map[string]bool) {
 	if !given["c"] {
 		s.workers = []int{1, 64}
 	}
+	if !given["leases"] {
+		s.leases = []int{1000}
+	}
 }
 
 // possible says what cannot be done with these nodes, and takes it out unless it
@@ -90,6 +95,15 @@ func (s *compareSettings) hurry(given map[string]bool) {
 func (s *compareSettings) possible(given map[string]bool) error {
 	if s.write != "" && s.nodes.kind == kindEmbedded {
 		return errors.New("flag -write: figures of embedded servers have no place in documentation: give -nodes spawn:5")
+	}
+	for _, mode := range []string{trial.Fault, trial.RTT} {
+		if s.nodes.kind == kindSpawn || !slices.Contains(s.modes, mode) {
+			continue
+		}
+		if given["modes"] {
+			return fmt.Errorf("flag -modes: %s needs servers that this program starts and may harm: give -nodes spawn:5", mode)
+		}
+		s.modes = slices.DeleteFunc(slices.Clone(s.modes), func(m string) bool { return m == mode })
 	}
 	return nil
 }

@@ -20,7 +20,8 @@ type comparison struct {
 	Settings    comparisonSettings `json:"settings"`
 	Rivals      []contestant       `json:"implementations"`
 	Scenes      []scored           `json:"scenes"`
-	Taken       []taken            `json:"measurements"` // everything that the rest is made of
+	Aims        []aim              `json:"aims"`
+	Taken       measurements       `json:"measurements"` // everything that the rest is made of
 }
 
 // comparisonSettings are the flags of the comparison.
@@ -45,10 +46,12 @@ type contestant struct {
 
 // scored is a scene and how everybody did in it.
 type scored struct {
-	Name  string `json:"name"`
-	Mode  string `json:"mode"`
-	Title string `json:"title"`
-	Rows  []row  `json:"rows"`
+	Name    string `json:"name"`
+	Mode    string `json:"mode"`
+	Title   string `json:"title"`
+	Workers int    `json:"workers"`
+	Lockers int    `json:"lockers"`
+	Rows    []row  `json:"rows"`
 }
 
 // row is how one did in a scene, in all repetitions.
@@ -63,25 +66,20 @@ type row struct {
 	Overlaps  int64              `json:"overlaps"`
 	Left      *int               `json:"left"`                   // the most of any run
 	Foreign   *float64           `json:"foreign_cores"`          // the most of any run
-	Errors    []string           `json:"first_errors,omitempty"` // each once
+	Errors    []string           `json:"first_errors,omitempty"` // of each run, each once
+	OfLimit   *float64           `json:"share_of_limit"`         // of the machine's for plain commands; null in scenes without
 }
 
 // baseline is whom the others are compared to.
 const baseline = "redsync"
 
 // score makes rows of what was measured.
-func score(scenes []scene, all []taken) (results []scored) {
-	for _, sc := range scenes {
-		r := scored{Name: sc.Name, Mode: sc.task.Mode, Title: sc.Title}
-		runs := make(map[string][]taken)
-		for _, t := range all {
-			if t.Scene == sc.Name {
-				runs[t.Who] = append(runs[t.Who], t)
-			}
-		}
+func (s compareSettings) score(all measurements) (results []scored) {
+	for _, sc := range s.scenes() {
+		r := scored{Name: sc.Name, Mode: sc.task.Mode, Title: sc.Title, Workers: sc.task.Workers, Lockers: max(1, sc.task.Lockers)}
 		for _, who := range sc.cast {
-			if len(runs[who]) > 0 {
-				r.Rows = append(r.Rows, rowOf(sc, who, runs[who], runs[baseline]))
+			if row := s.rowOf(sc, who, all); row.Runs > 0 || len(row.Errors) > 0 {
+				r.Rows = append(r.Rows, row)
 			}
 		}
 		if len(r.Rows) > 0 {
@@ -91,22 +89,24 @@ func score(scenes []scene, all []taken) (results []scored) {
 	return results
 }
 
-func rowOf(sc scene, who string, mine, theirs []taken) row {
+func (s compareSettings) rowOf(sc scene, who string, all measurements) row {
 	r := row{Who: who, Title: sc.titleOf(who), Figures: make(map[string]spread), VsRedsync: make(map[string]float64)}
-	for _, t := range mine {
-		if t.Figures != nil {
-			r.Runs++
+	for _, t := range all {
+		if t.Scene == sc.Name && t.Who == who {
+			r.take(t)
 		}
-		r.take(t)
 	}
 	for _, m := range metrics {
-		own := m.values(mine)
-		if s, ok := spreadOf(mapValues(own)); ok {
+		own := figure{sc.Name, who, m.name}
+		if s, ok := spreadOf(mapValues(all.of(own))); ok {
 			r.Figures[m.name] = s
 		}
-		if q := ratios(own, m.values(theirs)); len(q) > 0 {
-			r.VsRedsync[m.name] = median(q)
+		if q := all.ratio(own, figure{sc.Name, baseline, m.name}); q != nil {
+			r.VsRedsync[m.name] = *q
 		}
+	}
+	if sc.task.Mode == trial.Uncontended {
+		r.OfLimit = all.ratio(figure{sc.Name, who, "cycles_per_s"}, s.limitOf(who, sc.task.Workers))
 	}
 	return r
 }
@@ -115,6 +115,7 @@ func rowOf(sc scene, who string, mine, theirs []taken) row {
 func (r *row) take(t taken) {
 	failure := t.Error
 	if f := t.Figures; f != nil {
+		r.Runs++
 		r.Failed += f.Failed
 		r.Cut += f.Cut
 		r.Overlaps += f.Overlaps
@@ -131,13 +132,6 @@ func (r *row) take(t taken) {
 	}
 }
 
-func mapValues(m map[int]float64) (values []float64) {
-	for _, v := range m {
-		values = append(values, v)
-	}
-	return values
-}
-
 // contestants are the implementations with their versions.
 func contestants(locks []rival.Lock) (all []contestant) {
 	for _, l := range locks {
@@ -146,24 +140,4 @@ func contestants(locks []rival.Lock) (all []contestant) {
 		})
 	}
 	return all
-}
-
-// metric is a figure that is compared.
-type metric struct {
-	name string
-	get  func(trial.Figures) (float64, bool)
-}
-
-// values are a metric's in each repetition that has it.
-func (m metric) values(runs []taken) map[int]float64 {
-	values := make(map[int]float64)
-	for _, t := range runs {
-		if t.Figures == nil {
-			continue
-		}
-		if v, ok := m.get(*t.Figures); ok {
-			values[t.Repetition] = v
-		}
-	}
-	return values
 }

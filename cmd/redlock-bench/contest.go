@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"slices"
 	"time"
 
-	"github.com/quorumlock/quorumlock/cmd/redlock-bench/internal/rival"
 	"github.com/quorumlock/quorumlock/cmd/redlock-bench/internal/trial"
+	"github.com/quorumlock/quorumlock/internal/redisproc"
 )
 
 // contest is a comparison under way.
@@ -35,7 +36,7 @@ type taken struct {
 // run takes all measurements, in each repetition all scenes and in each scene all
 // who are in it, in another order each time. When ctx ends it stops with what
 // there is.
-func (c contest) run(ctx context.Context) (all []taken) {
+func (c contest) run(ctx context.Context) (all measurements) {
 	scenes := c.scenes()
 	total := 0
 	for _, sc := range scenes {
@@ -87,6 +88,14 @@ func remaining(done, total int, took time.Duration) string {
 
 // gist is the one figure of a measurement that people look for first.
 func gist(f trial.Figures) string {
+	switch {
+	case f.Contended != nil:
+		return fmt.Sprintf("%.0f handovers/s, Jain %.2f", f.Contended.PerSecond, f.Contended.Jain)
+	case f.Fault != nil:
+		return fmt.Sprintf("%.0f cycles/s, %.0f in the fault", f.Fault.Healthy.Rate, f.Fault.Faulty.Rate)
+	case f.Alive != nil:
+		return fmt.Sprintf("%.0f renewals/s, %d lost", f.Rate, f.Alive.Lost)
+	}
 	return fmt.Sprintf("%.0f cycles/s", f.Rate)
 }
 
@@ -108,13 +117,21 @@ func (c contest) stage(ctx context.Context, sc scene, who string) (f trial.Figur
 		t.PIDs = append(t.PIDs, p.(*spawned).server.PID())
 	}
 	t.URLs = nodes.urls
+	if sc.single {
+		t.URLs, t.PIDs = t.URLs[:1], t.PIDs[:min(1, len(t.PIDs))]
+	}
+	if sc.rtt > 0 {
+		if t.URLs, err = delay(nodes, sc.rtt); err != nil {
+			return f, err
+		}
+	}
 	if c.nodes.kind == kindRemote {
 		defer func() {
 			after := context.WithoutCancel(ctx)
 			nodes.forget(after, nodes.look(after, t.Prefix))
 		}()
 	}
-	return c.measure(ctx, t, nil)
+	return c.measure(ctx, t, func(act string, on []int) error { return harm(ctx, patients, act, on) })
 }
 
 // raise starts nodes, or takes those that were given.
@@ -133,5 +150,39 @@ func (c contest) raise(ctx context.Context) (*cluster, []patient, error) {
 	return nodes, nil, err
 }
 
-// everybody are all implementations.
-func everybody() []rival.Lock { return rival.All }
+// harm does to nodes what a child asks for.
+func harm(ctx context.Context, patients []patient, what string, nodes []int) error {
+	if len(patients) == 0 {
+		return errors.New("these nodes are not ours to harm")
+	}
+	return each(nodes, func(n int) error {
+		switch what {
+		case trial.Kill:
+			return patients[n].harm(ctx, act{kind: faultKill})
+		case trial.Stop:
+			return patients[n].harm(ctx, act{kind: faultStop})
+		case trial.Continue:
+			return patients[n].heal(ctx, faultStop)
+		}
+		return fmt.Errorf("%q cannot be done to nodes", what)
+	})
+}
+
+// delay puts relays before nodes that answer so much later, and returns the URLs
+// that lead through them. They end with the nodes.
+func delay(nodes *cluster, by time.Duration) (urls []string, err error) {
+	for _, nodeURL := range nodes.urls {
+		u, err := url.Parse(nodeURL)
+		if err != nil {
+			return nil, err
+		}
+		p, err := redisproc.NewProxy(u.Host)
+		if err != nil {
+			return nil, err
+		}
+		p.Lag(by)
+		nodes.stop = append(nodes.stop, func() error { p.Close(); return nil })
+		urls = append(urls, "redis://"+p.Addr())
+	}
+	return urls, nil
+}

@@ -11,11 +11,12 @@ import (
 
 // scene is what all implementations go through alike.
 type scene struct {
-	Name  string // unique
-	Title string // for people
-	task  trial.Task
-	cast  []string // who is in it: implementations, or for the limit schemes of the pump
-	rtt   time.Duration
+	Name   string // unique
+	Title  string // for people
+	task   trial.Task
+	cast   []string      // who is in it: implementations, or for the limit schemes of the pump
+	rtt    time.Duration // that is added
+	single bool          // only the first node is there
 }
 
 // relayed is what a relay adds to each round trip.
@@ -26,35 +27,164 @@ const crowd = 64
 
 // scenes are what a comparison consists of, in order.
 func (s compareSettings) scenes() (all []scene) {
-	names := make([]string, len(s.rivals))
-	for i, r := range s.rivals {
-		names[i] = r.Name
-	}
-	base := trial.Task{WarmUp: s.warmUp(), Length: s.length}
 	for _, mode := range s.modes {
-		switch mode {
-		case trial.Limit:
-			for _, shape := range []struct{ threads, flight int }{{4, 64}, {1, 1}} {
-				t := base
-				t.Mode, t.Workers, t.Flight = mode, shape.threads, shape.flight
-				sc := scene{
-					Name:  fmt.Sprintf("limit %dx%d", shape.threads, shape.flight),
-					Title: fmt.Sprintf("the machine's limit, %d × %d", shape.threads, shape.flight), task: t,
-				}
-				for _, scheme := range pump.Schemes {
-					sc.cast = append(sc.cast, scheme.Name)
-				}
-				all = append(all, sc)
-			}
-		case trial.Uncontended:
-			for _, c := range s.workers {
-				t := base
-				t.Mode, t.Workers = mode, c
-				all = append(all, scene{Name: fmt.Sprintf("uncontended c=%d", c), Title: fmt.Sprintf("uncontended, c = %d", c), task: t, cast: names})
-			}
+		some := map[string]func() []scene{
+			trial.Limit: s.limits, trial.Uncontended: s.uncontended, trial.RTT: s.distant,
+			trial.Contended: s.contended, trial.Fault: s.faults, trial.Alive: s.alive,
+		}[mode]()
+		for _, sc := range some {
+			sc.task.Mode = mode
+			all = append(all, sc)
 		}
 	}
 	return all
+}
+
+// limits are of all nodes and of one, since some use only that.
+func (s compareSettings) limits() (all []scene) {
+	for _, single := range []bool{false, true} {
+		for _, shape := range [][2]int{{4, 64}, {1, 1}} {
+			if s.quick && shape[0] == 1 || single && s.nodes.count == 1 {
+				continue
+			}
+			nodes := s.nodes.count
+			sc := scene{single: single, cast: []string{pump.Schemes[0].Name}}
+			if single {
+				nodes = 1
+			} else {
+				for _, scheme := range pump.Schemes[1:] {
+					sc.cast = append(sc.cast, scheme.Name)
+				}
+			}
+			sc.Name = limitName(nodes, shape[0], shape[1])
+			sc.Title = fmt.Sprintf("limit on %s, %s × %s", plural(nodes, "node"), plural(shape[0], "thread"), plural(shape[1], "key"))
+			sc.task = trial.Task{WarmUp: s.warmUp(), Length: s.length, Workers: shape[0], Flight: shape[1]}
+			all = append(all, sc)
+		}
+	}
+	return all
+}
+
+func limitName(nodes, threads, flight int) string {
+	return fmt.Sprintf("limit nodes=%d %dx%d", nodes, threads, flight)
+}
+
+// limitOf is the scene with the limit of an uncontended one: a worker alone has
+// nobody to share flights with.
+func (s compareSettings) limitOf(who string, workers int) figure {
+	nodes := s.nodes.count
+	if lock, _ := rival.Named(who); lock.Single {
+		nodes = 1
+	}
+	name := limitName(nodes, 4, 64)
+	if workers == 1 {
+		name = limitName(nodes, 1, 1)
+	}
+	return figure{name, pump.Schemes[0].Name, "cycles_per_s"}
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func (s compareSettings) uncontended() (all []scene) {
+	for _, c := range s.workers {
+		all = append(all, scene{
+			Name: at(c), Title: fmt.Sprintf("uncontended, c = %d", c),
+			task: trial.Task{WarmUp: s.warmUp(), Length: s.length, Workers: c}, cast: s.names(),
+		})
+	}
+	return all
+}
+
+func (s compareSettings) distant() (all []scene) {
+	for _, c := range s.workers {
+		if c < crowd && (c > 1 || s.quick) {
+			continue // what happens between the two they show as well
+		}
+		all = append(all, scene{
+			Name: fmt.Sprintf("rtt c=%d", c), Title: fmt.Sprintf("%v of round trip added, c = %d", relayed, c),
+			task: trial.Task{WarmUp: s.warmUp(), Length: s.length, Workers: c}, cast: s.names(), rtt: relayed,
+		})
+	}
+	return all
+}
+
+func (s compareSettings) contended() (all []scene) {
+	for _, lockers := range []int{1, 8} {
+		if s.quick && lockers == 1 {
+			continue
+		}
+		title := "one locker"
+		if lockers > 1 {
+			title = fmt.Sprintf("%d lockers × %d", lockers, crowd/lockers)
+		}
+		all = append(all, scene{
+			Name: contendedName(lockers), Title: fmt.Sprintf("contended, %d workers on one key, %s", crowd, title),
+			task: trial.Task{WarmUp: s.warmUp(), Length: s.length, Workers: crowd, Lockers: lockers, Hold: time.Millisecond},
+			cast: s.names(),
+		})
+	}
+	return all
+}
+
+// faults are scenes for those who can outlive one.
+func (s compareSettings) faults() (all []scene) {
+	var quorums []string
+	for _, l := range s.rivals {
+		if !l.Single {
+			quorums = append(quorums, l.Name)
+		}
+	}
+	healthy, faulty, after := s.length, 2*s.length, s.length
+	for _, f := range []struct {
+		act, words string
+		nodes      []int
+	}{{trial.Kill, "one node killed", []int{0}}, {trial.Stop, "one node stopped", []int{0}}, {trial.Stop, "two nodes stopped", []int{0, 1}}} {
+		if s.quick && (f.act == trial.Kill || len(f.nodes) > 1) || s.nodes.count <= 2*len(f.nodes) {
+			continue
+		}
+		all = append(all, scene{
+			Name: faultName(f.act, len(f.nodes)), Title: fmt.Sprintf("%s of %d, c = %d", f.words, s.nodes.count, crowd),
+			task: trial.Task{
+				WarmUp: s.warmUp(), Length: healthy, Faulty: faulty, After: after, Workers: crowd, Act: f.act, Nodes: f.nodes,
+			},
+			cast: quorums,
+		})
+	}
+	return all
+}
+
+// alive are scenes with more and more leases, for those who say when they renew.
+func (s compareSettings) alive() (all []scene) {
+	var renewing []string
+	for _, l := range s.rivals {
+		if l.Renews {
+			renewing = append(renewing, l.Name)
+		}
+	}
+	ttl := 30 * time.Second
+	if s.quick {
+		ttl = 6 * time.Second
+	}
+	for _, n := range s.leases {
+		all = append(all, scene{
+			Name: fmt.Sprintf("alive %d", n), Title: fmt.Sprintf("%s leases kept alive by one locker", grouped(float64(n))),
+			// Two renewals of each, after the first.
+			task: trial.Task{WarmUp: ttl/3 + ttl/30, Length: 2*ttl/3 + ttl/30, Leases: n, TTL: ttl}, cast: renewing,
+		})
+	}
+	return all
+}
+
+func (s compareSettings) names() (names []string) {
+	for _, l := range s.rivals {
+		names = append(names, l.Name)
+	}
+	return names
 }
 
 // warmUp is how long a load runs before it counts.

@@ -2,128 +2,172 @@ package main
 
 import (
 	"fmt"
-	"io"
+	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/quorumlock/quorumlock/cmd/redlock-bench/internal/trial"
 )
 
-// table is figures for people, the same in text, in Markdown and in HTML. The
-// first column is words and the others are numbers.
-type table struct {
-	title string
-	head  []string
-	rows  [][]string
-	notes []string
-}
-
-// text prints a table with its columns aligned.
-func (t table) text(w io.Writer) {
-	fmt.Fprintf(w, "\n%s\n", t.title)
-	widths := make([]int, len(t.head))
-	for _, r := range append([][]string{t.head}, t.rows...) {
-		for i, cell := range r {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
-	for _, r := range append([][]string{t.head}, t.rows...) {
-		var line strings.Builder
-		for i, cell := range r {
-			room := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if i == 0 {
-				line.WriteString("  " + cell + room)
-			} else {
-				line.WriteString("  " + room + cell)
+// tables are what a comparison says in figures.
+func (c comparison) tables() (all []table) {
+	for _, mode := range []struct {
+		name string
+		make func([]scored) []table
+	}{
+		{trial.Uncontended, uncontendedTables}, {trial.RTT, distantTables}, {trial.Contended, contendedTables},
+		{trial.Fault, faultTables}, {trial.Alive, aliveTables}, {trial.Limit, limitTables},
+	} {
+		var scenes []scored
+		for _, sc := range c.Scenes {
+			if sc.Mode == mode.name {
+				scenes = append(scenes, sc)
 			}
 		}
-		fmt.Fprintln(w, strings.TrimRight(line.String(), " "))
-	}
-	for _, n := range t.notes {
-		fmt.Fprintf(w, "  %s\n", n)
-	}
-}
-
-// text prints a comparison.
-func (c comparison) text(w io.Writer) {
-	for _, t := range c.tables() {
-		t.text(w)
-	}
-}
-
-// tables are a comparison's.
-func (c comparison) tables() (all []table) {
-	for _, sc := range c.Scenes {
-		all = append(all, c.uncontended(sc))
+		if len(scenes) > 0 {
+			all = append(all, mode.make(scenes)...)
+		}
 	}
 	return all
 }
 
-func (c comparison) uncontended(sc scored) table {
-	t := table{title: sc.Title, head: []string{"", "cycles/s", "min to max", "× redsync", "acquire p50", "p99", "p99.9", "client CPU", "server CPU", "allocs", "commands", "left", "failed"}}
-	for _, r := range sc.Rows {
-		t.rows = append(t.rows, []string{
-			r.Title, r.count("cycles_per_s"), r.fromTo("cycles_per_s"), r.times("cycles_per_s"),
-			r.us("acquire_p50_us"), r.us("acquire_p99_us"), r.us("acquire_p99_9_us"),
-			r.us("client_cpu_us"), r.us("server_cpu_us"), r.count("allocations"), r.count("server_commands"), r.left(), fmt.Sprint(r.Failed + int64(r.Cut)),
-		})
+// column is one of a table's.
+type column struct {
+	head string
+	cell func(scored, row) string
+}
+
+// tableOf has a row for everybody in every scene.
+func tableOf(title string, scenes []scored, words int, columns []column, notes ...string) table {
+	t := table{Title: title, Words: words, Notes: notes}
+	for _, c := range columns {
+		t.Head = append(t.Head, c.head)
 	}
+	for _, sc := range scenes {
+		for _, r := range sc.Rows {
+			var cells []string
+			for _, c := range columns {
+				cells = append(cells, c.cell(sc, r))
+			}
+			t.Rows = append(t.Rows, cells)
+		}
+	}
+	t.Notes = append(t.Notes, firstErrors(scenes)...)
 	return t
 }
 
-// absent stands where there is no figure.
-const absent = "–"
-
-func (r row) count(name string) string {
-	s, ok := r.Figures[name]
-	if !ok {
-		return absent
-	}
-	return grouped(s.Median)
-}
-
-func (r row) fromTo(name string) string {
-	s, ok := r.Figures[name]
-	if !ok {
-		return absent
-	}
-	return grouped(s.Min) + " to " + grouped(s.Max)
-}
-
-func (r row) us(name string) string {
-	s, ok := r.Figures[name]
-	if !ok {
-		return absent
-	}
-	return us(s.Median)
-}
-
-func (r row) times(name string) string {
-	q, ok := r.VsRedsync[name]
-	if !ok {
-		return absent
-	}
-	return fmt.Sprintf("%.3g", q)
-}
-
-func (r row) left() string {
-	if r.Left == nil {
-		return absent
-	}
-	return fmt.Sprint(*r.Left)
-}
-
-// grouped is a number with spaces between thousands, and with three digits at
-// least.
-func grouped(n float64) string {
-	if n < 100 {
-		return fmt.Sprintf("%.3g", n)
-	}
-	digits := fmt.Sprintf("%.0f", n)
-	var b strings.Builder
-	for i, d := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteByte(' ')
+// firstErrors say what went wrong.
+func firstErrors(scenes []scored) (notes []string) {
+	for _, sc := range scenes {
+		for _, r := range sc.Rows {
+			for _, e := range r.Errors {
+				note := fmt.Sprintf("%s, %s: %.300s", sc.Title, r.Title, strings.ReplaceAll(e, "\n", "; "))
+				if !slices.Contains(notes, note) {
+					notes = append(notes, note)
+				}
+			}
 		}
-		b.WriteRune(d)
 	}
-	return b.String()
+	return notes
+}
+
+// figureColumn is one with a metric's median.
+func figureColumn(head, metric string, as func(float64) string) column {
+	return column{head, func(_ scored, r row) string { return r.show(metric, as) }}
+}
+
+var (
+	whoColumn     = column{"", func(_ scored, r row) string { return r.Title }}
+	workersColumn = column{"c", func(sc scored, _ row) string { return fmt.Sprint(sc.Workers) }}
+	sceneColumn   = column{"", func(sc scored, _ row) string { return sc.Title }}
+	leftColumn    = column{"keys left", func(_ scored, r row) string { return r.left() }}
+	failedColumn  = column{"failed", func(_ scored, r row) string { return r.failures() }}
+	cutColumn     = column{"cut", func(_ scored, r row) string { return r.cut() }}
+	foreignColumn = column{"others' cores", func(_ scored, r row) string { return r.foreign() }}
+	rateColumn    = figureColumn("cycles/s", "cycles_per_s", grouped)
+	rangeColumn   = column{"min–max", func(_ scored, r row) string { return r.fromTo("cycles_per_s") }}
+	timesColumn   = column{"× redsync", func(_ scored, r row) string { return r.times("cycles_per_s") }}
+	shareColumn   = column{"of the limit", func(_ scored, r row) string {
+		if r.OfLimit == nil {
+			return absent
+		}
+		return percent(*r.OfLimit)
+	}}
+)
+
+var latencyColumns = []column{
+	figureColumn("acquire p50", "acquire_p50_us", us), figureColumn("p99", "acquire_p99_us", us), figureColumn("p99.9", "acquire_p99_9_us", us),
+}
+
+func uncontendedTables(scenes []scored) []table {
+	speed := []column{workersColumn, whoColumn, rateColumn, rangeColumn, timesColumn, shareColumn}
+	return []table{
+		tableOf("Uncontended: speed", scenes, 2, append(speed, latencyColumns...)),
+		costTable("Uncontended: cost of a cycle", scenes),
+	}
+}
+
+func distantTables(scenes []scored) []table {
+	speed := []column{workersColumn, whoColumn, rateColumn, rangeColumn, timesColumn}
+	speed = append(append(speed, latencyColumns...), leftColumn, failedColumn, cutColumn, foreignColumn)
+	return []table{tableOf(fmt.Sprintf("%v added to each round trip", relayed), scenes, 2, speed,
+		"The relays run on the same processors, and take some of them.")}
+}
+
+func costTable(title string, scenes []scored) table {
+	return tableOf(title, scenes, 2, []column{
+		workersColumn, whoColumn,
+		figureColumn("client CPU", "client_cpu_us", us), figureColumn("server CPU", "server_cpu_us", us),
+		figureColumn("allocations", "allocations", digits), figureColumn("allocated", "allocated_bytes", octets),
+		figureColumn("commands", "server_commands", digits), figureColumn("on the wire", "wire_bytes", octets),
+		leftColumn, failedColumn, cutColumn, foreignColumn,
+	}, "Commands are those that the servers ran, those inside scripts included. The client's CPU includes the load generator, about 1 µs.")
+}
+
+func contendedTables(scenes []scored) []table {
+	return []table{tableOf(fmt.Sprintf("Contended: %d workers, one key, held for 1 ms", crowd), scenes, 2, []column{
+		{"", func(sc scored, _ row) string { return plural(sc.Lockers, "locker") }}, whoColumn,
+		figureColumn("handovers/s", "handovers_per_s", digits),
+		{"min–max", func(_ scored, r row) string { return r.fromTo("handovers_per_s") }},
+		{"× redsync", func(_ scored, r row) string { return r.times("handovers_per_s") }},
+		figureColumn("Jain", "jain", cores),
+		figureColumn("wait p50", "wait_p50_us", us), figureColumn("p99", "wait_p99_us", us), figureColumn("longest", "longest_wait_us", us),
+		figureColumn("longest/p50", "longest_over_median_wait", digits),
+		figureColumn("commands", "commands_per_handover", digits),
+		{"overlaps", func(_ scored, r row) string { return fmt.Sprint(r.Overlaps) }},
+		leftColumn, failedColumn, cutColumn, foreignColumn,
+	}, "A handover goes to another worker; who takes the key again that it has just released is not counted. Jain's index is 1 if all workers are "+
+		"given it as often, and 1/64 if one of them gets it all. Waits that had not ended count with their age. All lockers are in one process.")}
+}
+
+func faultTables(scenes []scored) []table {
+	return []table{tableOf("Through a fault", scenes, 2, []column{
+		sceneColumn, whoColumn,
+		figureColumn("cycles/s before", "cycles_per_s", grouped), figureColumn("in the fault", "faulty_cycles_per_s", grouped),
+		figureColumn("of its own", "faulty_over_healthy_rate", percent),
+		figureColumn("acquire p50", "faulty_acquire_p50_us", us), figureColumn("p99", "faulty_acquire_p99_us", us),
+		figureColumn("longest acquire", "longest_acquire_ms", millisecs), figureColumn("release", "longest_release_ms", millisecs),
+		figureColumn("hanging", "unfinished_calls", digits), figureColumn("goroutines more", "goroutines_more", digits),
+		leftColumn, failedColumn, cutColumn, foreignColumn,
+	}, "Latencies are of acquires that began in the fault; calls that had not ended when it ended count with their age. Hanging are calls that were older than a second then. "+
+		"Who uses one node has no answer to its loss, and is not here.")}
+}
+
+func aliveTables(scenes []scored) []table {
+	return []table{tableOf("Leases kept alive by one locker", scenes, 2, []column{
+		{"leases", func(sc scored, _ row) string { return sc.Title[:strings.Index(sc.Title, " leases")] }}, whoColumn,
+		figureColumn("acquired in", "acquire_all_s", inSeconds), figureColumn("renewals/s", "cycles_per_s", grouped),
+		figureColumn("interval p50", "renewal_interval_p50_s", inSeconds), figureColumn("longest", "renewal_interval_longest_s", inSeconds),
+		figureColumn("failed", "failed_renewals", digits), figureColumn("lost", "lost_leases", digits),
+		figureColumn("client cores", "client_cores", cores), figureColumn("server cores", "server_cores", cores),
+		figureColumn("client CPU per renewal", "client_cpu_us_per_renewal", us),
+		figureColumn("heap per lease", "heap_bytes_per_lease", octets), figureColumn("heap", "heap_mb", func(n float64) string { return digits(n) + " MB" }),
+		leftColumn, foreignColumn,
+	}, "Renewals are due every third of the TTL. The interval is between two of one lease.")}
+}
+
+func limitTables(scenes []scored) []table {
+	return []table{tableOf("What the machine can do", scenes, 2, []column{
+		sceneColumn, whoColumn, rateColumn, rangeColumn,
+		figureColumn("client CPU", "client_cpu_us", us), figureColumn("server CPU", "server_cpu_us", us), foreignColumn,
+	}, "A pump with blocking sockets, prepared bytes and no parsing, that sends what a lock must. The limit that others are a share of is the one for plain commands: 1 × 1 for c = 1, else 4 × 64.")}
 }

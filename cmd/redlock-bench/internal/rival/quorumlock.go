@@ -13,7 +13,7 @@ import (
 const leastSlack = 2 * time.Millisecond
 
 var quorumLock = Lock{
-	Name: "quorumlock", Title: "quorumlock", Module: "github.com/quorumlock/quorumlock",
+	Name: "quorumlock", Title: "quorumlock", Module: "github.com/quorumlock/quorumlock", Renews: true,
 	Setup: "defaults: TTL 10 s, answers waited for 50 ms. DurableNodes on servers that this program starts, which are all too young to vote otherwise.",
 	Does: []string{
 		"a majority of all nodes",
@@ -27,7 +27,7 @@ var quorumLock = Lock{
 }
 
 var fencedLock = Lock{
-	Name: "quorumlock-fenced", Title: "quorumlock, fenced", Module: quorumLock.Module,
+	Name: "quorumlock-fenced", Title: "quorumlock, fenced", Module: quorumLock.Module, Renews: true,
 	Setup:   "the same with Fenced",
 	Does:    append([]string{"a fence with every lease that rises across the quorum"}, quorumLock.Does...),
 	DoesNot: quorumLock.DoesNot,
@@ -63,7 +63,7 @@ func (q quorum) Acquire(ctx context.Context, key string) (Lease, error) {
 func (t Trace) redlock() *redlock.Trace {
 	var to redlock.Trace
 	if t.Renewed != nil {
-		to.Extended = func(e redlock.ExtendEvent) { t.Renewed(e.Remaining, e.Err) }
+		to.Extended = func(e redlock.ExtendEvent) { t.Renewed(e.Key, e.Err) }
 	}
 	if t.Lost != nil {
 		to.Lost = func(redlock.LostEvent) { t.Lost() }

@@ -15,6 +15,7 @@ type Lock struct {
 	Title  string // for people
 	Module string // whose version counts
 	Single bool   // it uses one node, the first
+	Renews bool   // its leases are Kept, and its Trace says when
 	Setup  string // what differs from its defaults, and which matter
 
 	Does    []string // what it promises
@@ -36,8 +37,8 @@ type Site struct {
 // A Trace is told what an implementation would otherwise keep to itself. Its
 // funcs may be nil, and are called from many goroutines.
 type Trace struct {
-	Renewed func(left time.Duration, err error) // of renewals; left is what the lease then has
-	Lost    func()                              // a lease has ended other than by a release
+	Renewed func(key string, err error) // a renewal has ended; the key is without the site's prefix
+	Lost    func()                      // a lease has ended other than by a release
 }
 
 // A Locker is an implementation at work. Acquire waits until it has the lock or

@@ -21,7 +21,8 @@ type crew struct {
 	hold    func(*worker)        // nil: nothing is held any longer than to let it go
 	note    func(*worker, cycle) // of each cycle that has ended; called under the worker's mu
 
-	ctx     context.Context // ends when they are to stop
+	over    atomic.Bool     // they are to stop after the cycle they are in
+	ctx     context.Context // ends when they are to stop at once
 	stop    context.CancelFunc
 	epoch   time.Time
 	workers []*worker
@@ -77,19 +78,25 @@ func (c *crew) start(ctx context.Context, workers int) {
 func (c *crew) now() time.Duration { return time.Since(c.epoch) }
 
 // pass lets the crew work for a time, or until ctx ends.
-func (c *crew) pass(d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-c.ctx.Done():
+func (c *crew) pass(d time.Duration) { wait(c.ctx, d) }
+
+// dismiss tells them to stop after the cycle that each is in, since an acquire that
+// is given up may leave keys behind which are not the implementation's fault. Who
+// has not finished after patience is interrupted; how many that were is returned.
+// Some of them may never come back.
+func (c *crew) dismiss(patience time.Duration) (cut int) {
+	c.over.Store(true)
+	if !c.ended(patience) {
+		cut = len(c.underWay())
+		c.stop()
+		c.ended(patience)
 	}
+	c.stop()
+	return cut
 }
 
-// dismiss tells them to stop and waits so long at most for their last calls.
-// False means that some have not ended.
-func (c *crew) dismiss(patience time.Duration) bool {
-	c.stop()
+// ended waits until all have stopped, or for so long.
+func (c *crew) ended(patience time.Duration) bool {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
@@ -121,7 +128,7 @@ func (w *worker) work() {
 	defer w.timer.Stop()
 	keys, locker := w.keys(w.id), w.lockers[w.id%len(w.lockers)]
 	after := context.WithoutCancel(w.ctx) // what has been acquired is released
-	for i := 0; w.ctx.Err() == nil; i++ {
+	for i := 0; !w.over.Load() && w.ctx.Err() == nil; i++ {
 		var c cycle
 		c.called = w.begin(acquiring)
 		lease, err := locker.Acquire(w.ctx, keys[i%len(keys)])

@@ -2,7 +2,6 @@ package trial
 
 import (
 	"context"
-	"time"
 
 	"github.com/quorumlock/quorumlock/cmd/redlock-bench/internal/pump"
 )
@@ -25,14 +24,9 @@ func runLimit(ctx context.Context, t Task) (Figures, error) {
 	defer p.Close()
 	m := meter{servers: all, pids: t.PIDs, helper: t.Helper}
 	p.Start()
-	time.Sleep(t.WarmUp)
+	wait(ctx, t.WarmUp)
 	from, before := m.first(ctx), p.Cycles()
-	timer := time.NewTimer(t.Length)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	wait(ctx, t.Length)
 	to, cycles := m.last(ctx), p.Cycles()-before
 	if err := p.Stop(); err != nil {
 		return Figures{}, err

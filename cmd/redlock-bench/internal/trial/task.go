@@ -132,7 +132,7 @@ type Spell struct {
 	Cycles  int64    `json:"cycles"` // that ended in it
 	Rate    float64  `json:"cycles_per_s"`
 	Failed  int64    `json:"failed"`
-	Acquire *Latency `json:"acquire,omitempty"` // of acquires that began in it and succeeded
+	Acquire *Latency `json:"acquire,omitempty"` // that began in it; one that hangs at its end is as old as it is
 }
 
 // Moment is a tenth of a second of the course.
@@ -153,11 +153,11 @@ type Keeping struct {
 	Failed   int64   `json:"failed_renewals"`
 	Lost     int64   `json:"lost"`
 
-	PlannedS  float64 `json:"planned_interval_s"` // between two renewals of a lease
-	P50S      float64 `json:"interval_p50_s"`
-	P99S      float64 `json:"interval_p99_s"`
-	LongestS  float64 `json:"interval_longest_s"`
-	LeastLeft float64 `json:"least_left_s"` // of any validity, when its renewal came
+	PlannedS   float64 `json:"planned_interval_s"` // between two renewals of a lease
+	P50S       float64 `json:"interval_p50_s"`
+	P99S       float64 `json:"interval_p99_s"`
+	LongestS   float64 `json:"interval_longest_s"`
+	LeastLeftS float64 `json:"least_left_s"` // of any validity, when its renewal came
 
 	ClientCores float64  `json:"client_cores"`
 	ServerCores *float64 `json:"server_cores"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/quorumlock/quorumlock/cmd/redlock-bench/internal/rival"
@@ -48,30 +49,53 @@ func Run(ctx context.Context, t Task, do Do) (f Figures, err error) {
 		// The other servers have nothing to do, and no share in the cost.
 		s.meter.servers, s.meter.pids = s.servers[:1], t.PIDs[:min(1, len(t.PIDs))]
 	}
-	for range max(1, t.Lockers) {
-		l, err := lock.Open(rival.Site{
-			URLs: t.URLs, Prefix: t.Prefix, Fresh: t.Fresh, TTL: t.TTL,
-			Lead: time.Duration(t.LeadMS * float64(time.Millisecond)),
-		})
-		if err != nil {
-			return f, errors.Join(err, s.close())
-		}
-		s.lockers = append(s.lockers, l)
+	if t.Mode == Alive {
+		f, err = s.keep(ctx, lock)
+	} else if err = s.open(lock); err == nil {
+		f, err = s.load(ctx)
 	}
-	f, err = s.measure(ctx)
 	if err == nil {
-		time.Sleep(settling)
-		f.Left = s.servers.left(ctx, t.Prefix)
+		wait(ctx, settling)
+		f.Left = s.alive().left(ctx, t.Prefix)
 	}
 	return f, errors.Join(err, s.close())
 }
 
-func (s *site) measure(ctx context.Context) (Figures, error) {
+// open connects the lockers that the workers share.
+func (s *site) open(lock rival.Lock) error {
+	for range max(1, s.Lockers) {
+		l, err := lock.Open(rival.Site{URLs: s.URLs, Prefix: s.Prefix, Fresh: s.Fresh, TTL: s.TTL, Lead: s.lead()})
+		if err != nil {
+			return err
+		}
+		s.lockers = append(s.lockers, l)
+	}
+	return nil
+}
+
+func (s *site) lead() time.Duration { return time.Duration(s.LeadMS * float64(time.Millisecond)) }
+
+// load puts a load on the lockers.
+func (s *site) load(ctx context.Context) (Figures, error) {
 	switch s.Mode {
 	case Uncontended, RTT:
 		return s.uncontended(ctx)
+	case Contended:
+		return s.contended(ctx)
+	case Fault:
+		return s.fault(ctx)
 	}
 	return Figures{}, fmt.Errorf("no mode is called %q", s.Mode)
+}
+
+// alive are the servers that have not been killed.
+func (s *site) alive() (all servers) {
+	for i, c := range s.servers {
+		if s.Act != Kill || !slices.Contains(s.Nodes, i) {
+			all = append(all, c)
+		}
+	}
+	return all
 }
 
 // close closes all lockers, and leaves those that hang to the end of the

@@ -84,7 +84,7 @@ func (s *site) uncontended(ctx context.Context) (Figures, error) {
 	c.pass(s.Length)
 	counting.Store(false)
 	to := s.meter.last(ctx)
-	cut := s.end(&c)
+	cut := c.dismiss(patience)
 
 	all := newTally()
 	for i, w := range c.workers {
@@ -95,12 +95,4 @@ func (s *site) uncontended(ctx context.Context) (Figures, error) {
 	f := all.figures(to.at.Sub(from.at))
 	f.Cost, f.Others, f.Cut = cost(from, to, all.ok), others(from, to), cut
 	return f, ctx.Err()
-}
-
-// end dismisses a crew, and returns how many of its calls have not ended.
-func (s *site) end(c *crew) int {
-	if c.dismiss(patience) {
-		return 0
-	}
-	return len(c.underWay())
 }
