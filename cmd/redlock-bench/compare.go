@@ -23,9 +23,7 @@ func compare(s compareSettings, stdout, stderr io.Writer, signals <-chan os.Sign
 	c, err := contest{compareSettings: s, say: stderr, measure: inChild}.report(ctx)
 	if err == nil {
 		c.text(text)
-		if object != nil {
-			err = errors.Join(writeJSON(object, c), object.Close())
-		}
+		err = errors.Join(c.object(object), c.page(s.html), c.document(s.write))
 	}
 	switch {
 	case err != nil:
@@ -37,6 +35,26 @@ func compare(s compareSettings, stdout, stderr io.Writer, signals <-chan os.Sign
 		return exitFailed
 	}
 	return exitClean
+}
+
+// object writes a comparison as JSON, if that is wanted.
+func (c comparison) object(to io.WriteCloser) error {
+	if to == nil {
+		return nil
+	}
+	return errors.Join(writeJSON(to, c), to.Close())
+}
+
+// page writes a comparison as HTML into a file, if that is wanted.
+func (c comparison) page(name string) error {
+	if name == "" {
+		return nil
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.html(f), f.Close())
 }
 
 // report makes the comparison.
@@ -58,7 +76,10 @@ func (c contest) report(ctx context.Context) (comparison, error) {
 	r.Server = found[0].server
 	r.Taken = c.run(ctx)
 	r.Interrupted, r.Took = ctx.Err() != nil, time.Since(r.Started).Seconds()
-	r.Scenes, r.Aims = c.score(r.Taken), c.aims(r.Taken)
+	r.Scenes = c.score(r.Taken)
+	if c.nodes.kind != kindEmbedded { // which show nothing of how fast it is
+		r.Aims = c.aims(r.Taken)
+	}
 	return r, nil
 }
 

@@ -51,6 +51,7 @@ type scored struct {
 	Title   string `json:"title"`
 	Workers int    `json:"workers"`
 	Lockers int    `json:"lockers"`
+	Leases  int    `json:"leases,omitempty"`
 	Rows    []row  `json:"rows"`
 }
 
@@ -76,7 +77,7 @@ const baseline = "redsync"
 // score makes rows of what was measured.
 func (s compareSettings) score(all measurements) (results []scored) {
 	for _, sc := range s.scenes() {
-		r := scored{Name: sc.Name, Mode: sc.task.Mode, Title: sc.Title, Workers: sc.task.Workers, Lockers: max(1, sc.task.Lockers)}
+		r := scored{Name: sc.Name, Mode: sc.task.Mode, Title: sc.Title, Workers: sc.task.Workers, Lockers: max(1, sc.task.Lockers), Leases: sc.task.Leases}
 		for _, who := range sc.cast {
 			if row := s.rowOf(sc, who, all); row.Runs > 0 || len(row.Errors) > 0 {
 				r.Rows = append(r.Rows, row)

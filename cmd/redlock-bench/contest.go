@@ -51,21 +51,19 @@ func (c contest) run(ctx context.Context) (all measurements) {
 			cast := slices.Clone(sc.cast)
 			for i := range cast {
 				who := cast[(i+rep-1)%len(cast)]
-				if ctx.Err() != nil {
-					return all
-				}
 				fmt.Fprintf(c.say, "%3d of %d, %s: %s, %s", len(all)+1, total, remaining(len(all), total, time.Since(began)), sc.Title, sc.titleOf(who))
 				t := taken{Scene: sc.Name, Who: who, Repetition: rep}
 				f, err := c.stage(ctx, sc, who)
+				if ctx.Err() != nil {
+					fmt.Fprintln(c.say)
+					return all // the last was cut short by the interrupt
+				}
 				if err != nil {
 					t.Error = err.Error()
 					fmt.Fprintf(c.say, ": %s\n", oneLine(err))
 				} else {
 					t.Figures = &f
 					fmt.Fprintf(c.say, ": %s\n", gist(f))
-				}
-				if ctx.Err() != nil {
-					return all // the last was cut short by the interrupt
 				}
 				all = append(all, t)
 			}
@@ -74,8 +72,14 @@ func (c contest) run(ctx context.Context) (all measurements) {
 	return all
 }
 
-// repetitions is how often a scene is played.
-func (c contest) repetitions(scene) int { return c.reps }
+// repetitions is how often a scene is played. Leases are kept alive for long, and
+// once: it is about whether they are renewed in time.
+func (c contest) repetitions(sc scene) int {
+	if sc.task.Mode == trial.Alive {
+		return 1
+	}
+	return c.reps
+}
 
 // remaining is how long it will take from here, in words.
 func remaining(done, total int, took time.Duration) string {

@@ -43,8 +43,8 @@ func (s compareSettings) scenes() (all []scene) {
 // limits are of all nodes and of one, since some use only that.
 func (s compareSettings) limits() (all []scene) {
 	for _, single := range []bool{false, true} {
-		for _, shape := range [][2]int{{4, 64}, {1, 1}} {
-			if s.quick && shape[0] == 1 || single && s.nodes.count == 1 {
+		for _, of := range []shape{{4, 64}, {1, 1}} {
+			if s.quick && of.flight == 1 || single && s.nodes.count == 1 {
 				continue
 			}
 			nodes := s.nodes.count
@@ -56,31 +56,38 @@ func (s compareSettings) limits() (all []scene) {
 					sc.cast = append(sc.cast, scheme.Name)
 				}
 			}
-			sc.Name = limitName(nodes, shape[0], shape[1])
-			sc.Title = fmt.Sprintf("limit on %s, %s × %s", plural(nodes, "node"), plural(shape[0], "thread"), plural(shape[1], "key"))
-			sc.task = trial.Task{WarmUp: s.warmUp(), Length: s.length, Workers: shape[0], Flight: shape[1]}
+			sc.Name = limitName(nodes, of)
+			sc.Title = fmt.Sprintf("limit on %s, %s × %s", plural(nodes, "node"), plural(of.threads, "thread"), plural(of.flight, "key"))
+			sc.task = trial.Task{WarmUp: s.warmUp(), Length: s.length, Workers: of.threads, Flight: of.flight}
 			all = append(all, sc)
 		}
 	}
 	return all
 }
 
-func limitName(nodes, threads, flight int) string {
-	return fmt.Sprintf("limit nodes=%d %dx%d", nodes, threads, flight)
+// shape is how many threads a pump has, and how many keys go out together.
+type shape struct{ threads, flight int }
+
+// limitShape is that of the limit for so many workers: one alone has nobody to
+// share flights with.
+func limitShape(workers int) shape {
+	if workers == 1 {
+		return shape{1, 1}
+	}
+	return shape{4, 64}
 }
 
-// limitOf is the scene with the limit of an uncontended one: a worker alone has
-// nobody to share flights with.
+func limitName(nodes int, s shape) string {
+	return fmt.Sprintf("limit nodes=%d %dx%d", nodes, s.threads, s.flight)
+}
+
+// limitOf is the limit of one in an uncontended scene.
 func (s compareSettings) limitOf(who string, workers int) figure {
 	nodes := s.nodes.count
 	if lock, _ := rival.Named(who); lock.Single {
 		nodes = 1
 	}
-	name := limitName(nodes, 4, 64)
-	if workers == 1 {
-		name = limitName(nodes, 1, 1)
-	}
-	return figure{name, pump.Schemes[0].Name, "cycles_per_s"}
+	return figure{limitName(nodes, limitShape(workers)), pump.Schemes[0].Name, "cycles_per_s"}
 }
 
 func plural(n int, what string) string {

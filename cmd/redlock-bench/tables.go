@@ -17,13 +17,7 @@ func (c comparison) tables() (all []table) {
 		{trial.Uncontended, uncontendedTables}, {trial.RTT, distantTables}, {trial.Contended, contendedTables},
 		{trial.Fault, faultTables}, {trial.Alive, aliveTables}, {trial.Limit, limitTables},
 	} {
-		var scenes []scored
-		for _, sc := range c.Scenes {
-			if sc.Mode == mode.name {
-				scenes = append(scenes, sc)
-			}
-		}
-		if len(scenes) > 0 {
+		if scenes := c.of(mode.name); len(scenes) > 0 {
 			all = append(all, mode.make(scenes)...)
 		}
 	}
@@ -154,7 +148,7 @@ func faultTables(scenes []scored) []table {
 
 func aliveTables(scenes []scored) []table {
 	return []table{tableOf("Leases kept alive by one locker", scenes, 2, []column{
-		{"leases", func(sc scored, _ row) string { return sc.Title[:strings.Index(sc.Title, " leases")] }}, whoColumn,
+		{"leases", func(sc scored, _ row) string { return grouped(float64(sc.Leases)) }}, whoColumn,
 		figureColumn("acquired in", "acquire_all_s", inSeconds), figureColumn("renewals/s", "cycles_per_s", grouped),
 		figureColumn("interval p50", "renewal_interval_p50_s", inSeconds), figureColumn("longest", "renewal_interval_longest_s", inSeconds),
 		figureColumn("failed", "failed_renewals", digits), figureColumn("lost", "lost_leases", digits),

@@ -32,7 +32,7 @@ func (s *site) fault(ctx context.Context) (Figures, error) {
 		seen[w.id] = append(seen[w.id], ended{c.called, c.acquired, c.letGo, c.released, c.err != nil})
 	}}
 	c.start(ctx, s.Workers)
-	defer c.stop()
+	defer c.dismiss(patience)
 	c.pass(s.WarmUp)
 	began, from := c.now(), s.meter.read()
 	var course Course
