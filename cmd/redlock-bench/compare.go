@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -25,13 +26,22 @@ func compare(s compareSettings, stdout, stderr io.Writer, signals <-chan os.Sign
 		c.text(text)
 		err = errors.Join(c.object(object), c.page(s.html), c.document(s.write))
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		fmt.Fprintln(stderr, "redlock-bench:", err)
+		return exitFailed
+	}
+	return c.status()
+}
+
+// status is the exit status of a comparison. How fast anything was has no part in
+// it.
+func (c comparison) status() int {
+	switch {
+	case c.overlaps() > 0:
 		return exitFailed
 	case c.Interrupted:
 		return exitInterrupted
-	case c.overlaps() > 0:
+	case !slices.ContainsFunc(c.Taken, func(t taken) bool { return t.Figures != nil }):
 		return exitFailed
 	}
 	return exitClean

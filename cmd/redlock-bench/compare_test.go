@@ -178,3 +178,27 @@ func TestHowLongItWillTake(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// field-reports: 108
+func TestTwoHoldersAtOnceFailTheComparison(t *testing.T) {
+	broken := taken{Scene: "contended lockers=8", Figures: &trial.Figures{Overlaps: 2}}
+	for _, test := range []struct {
+		c    comparison
+		want int
+	}{
+		{comparison{Taken: measurements{{Figures: &trial.Figures{}}, {Error: "gone"}}}, exitClean},
+		{comparison{Interrupted: true}, exitInterrupted},
+		{comparison{Taken: measurements{{Error: "gone"}}}, exitFailed},
+		{comparison{Taken: measurements{broken}}, exitFailed},
+		{comparison{Interrupted: true, Taken: measurements{broken, broken}}, exitFailed},
+	} {
+		if got := test.c.status(); got != test.want {
+			t.Errorf("%+v: %d, want %d", test.c, got, test.want)
+		}
+		var b bytes.Buffer
+		test.c.text(&b)
+		if said := strings.Contains(b.String(), "TWO HELD A KEY AT ONCE"); said != (test.c.overlaps() > 0) {
+			t.Errorf("it says so: %v\n%s", said, b.String())
+		}
+	}
+}

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/quorumlock/quorumlock/cmd/redlock-bench/internal/rival"
-	"github.com/quorumlock/quorumlock/cmd/redlock-bench/internal/trial"
 )
 
 //go:embed compare.html
@@ -54,46 +53,25 @@ func (c comparison) html(w io.Writer) error {
 			c.Machine.Kernel, c.Machine.Go),
 		About: c.about(), Warnings: c.warnings(),
 	}
-	for _, mode := range []struct {
-		name, title string
-		plots       func(comparison, []scored) ([]plot, error)
-		tables      func([]scored) []table
-	}{
-		{trial.Uncontended, "Uncontended", comparison.speedPlots, uncontendedTables},
-		{trial.RTT, "Over a network", comparison.distantPlots, distantTables},
-		{trial.Contended, "Contended", comparison.contendedPlots, contendedTables},
-		{trial.Fault, "Through a fault", comparison.faultPlots, faultTables},
-		{trial.Alive, "Kept alive", comparison.alivePlots, aliveTables},
-		{trial.Limit, "The limit", nil, limitTables},
-	} {
-		scenes := c.of(mode.name)
+	for _, ch := range chapters {
+		scenes := c.of(ch.mode)
 		if len(scenes) == 0 {
 			continue
 		}
-		chapter := part{Title: mode.title, Tables: mode.tables(scenes)}
-		if mode.plots != nil {
+		of := part{Title: ch.title, Tables: ch.of(scenes)}
+		if ch.plots != nil {
 			var err error
-			if chapter.Plots, err = mode.plots(c, scenes); err != nil {
+			if of.Plots, err = ch.plots(c, scenes); err != nil {
 				return err
 			}
 		}
-		p.Parts = append(p.Parts, chapter)
+		p.Parts = append(p.Parts, of)
 	}
 	if len(c.Aims) > 0 {
 		p.Parts = append(p.Parts, part{Title: "What was aimed at", Tables: []table{c.aimTable()}})
 	}
 	p.Parts = append(p.Parts, part{Title: "Who was compared", Tables: []table{c.promises()}})
 	return pageTemplate.Execute(w, p)
-}
-
-// of are the scenes of a mode.
-func (c comparison) of(mode string) (scenes []scored) {
-	for _, sc := range c.Scenes {
-		if sc.Mode == mode {
-			scenes = append(scenes, sc)
-		}
-	}
-	return scenes
 }
 
 // warnings are what nobody may overlook.

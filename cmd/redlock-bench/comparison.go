@@ -114,7 +114,7 @@ func (s compareSettings) rowOf(sc scene, who string, all measurements) row {
 
 // take adds up what a run has besides figures.
 func (r *row) take(t taken) {
-	failure := t.Error
+	failures := []string{t.Error}
 	if f := t.Figures; f != nil {
 		r.Runs++
 		r.Failed += f.Failed
@@ -126,10 +126,12 @@ func (r *row) take(t taken) {
 		if f.Others != nil && (r.Foreign == nil || f.Others.Cores > *r.Foreign) {
 			r.Foreign = &f.Others.Cores
 		}
-		failure = f.FirstError
+		failures = append(failures, f.FirstError, f.Closing)
 	}
-	if failure != "" && !slices.Contains(r.Errors, failure) {
-		r.Errors = append(r.Errors, failure)
+	for _, e := range failures {
+		if e != "" && !slices.Contains(r.Errors, e) {
+			r.Errors = append(r.Errors, e)
+		}
 	}
 }
 

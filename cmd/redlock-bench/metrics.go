@@ -67,6 +67,7 @@ var metrics = []metric{
 	of("goroutines_more", course, func(x *trial.Course) *float64 { return whole64(x.GoroutinesEnd - x.GoroutinesBefore) }),
 
 	of("acquire_all_s", renewed, func(x *trial.Keeping) *float64 { return &x.AcquireS }),
+	of("planned_interval_s", renewed, func(x *trial.Keeping) *float64 { return &x.PlannedS }),
 	of("renewal_interval_p50_s", renewed, func(x *trial.Keeping) *float64 { return &x.P50S }),
 	of("renewal_interval_longest_s", renewed, func(x *trial.Keeping) *float64 { return &x.LongestS }),
 	of("least_left_s", renewed, func(x *trial.Keeping) *float64 { return &x.LeastLeftS }),

@@ -180,7 +180,7 @@ func (s compareSettings) alive() (all []scene) {
 	for _, n := range s.leases {
 		all = append(all, scene{
 			Name: fmt.Sprintf("alive %d", n), Title: fmt.Sprintf("%s leases kept alive by one locker", grouped(float64(n))),
-			// Two renewals of each, after the first.
+			// Two renewals of each, after the first of those that were acquired last.
 			task: trial.Task{WarmUp: ttl/3 + ttl/30, Length: 2*ttl/3 + ttl/30, Leases: n, TTL: ttl}, cast: renewing,
 		})
 	}

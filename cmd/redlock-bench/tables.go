@@ -2,26 +2,53 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/quorumlock/quorumlock/cmd/redlock-bench/internal/trial"
 )
 
+// chapter is what a report says of a mode.
+type chapter struct {
+	mode, title string
+	tables      func([]scored) []table
+	plots       func(comparison, []scored) ([]plot, error) // nil: none
+}
+
+var chapters = []chapter{
+	{trial.Uncontended, "Uncontended", uncontendedTables, comparison.speedPlots},
+	{trial.RTT, "Over a network", distantTables, comparison.distantPlots},
+	{trial.Contended, "Contended", contendedTables, comparison.contendedPlots},
+	{trial.Fault, "Through a fault", faultTables, comparison.faultPlots},
+	{trial.Alive, "Kept alive", aliveTables, comparison.alivePlots},
+	{trial.Limit, "The limit", limitTables, nil},
+}
+
+// of are the chapter's tables, with what went wrong under the last.
+func (ch chapter) of(scenes []scored) []table {
+	tables := ch.tables(scenes)
+	last := &tables[len(tables)-1]
+	last.Notes = append(last.Notes, wentWrong(scenes)...)
+	return tables
+}
+
 // tables are what a comparison says in figures.
 func (c comparison) tables() (all []table) {
-	for _, mode := range []struct {
-		name string
-		make func([]scored) []table
-	}{
-		{trial.Uncontended, uncontendedTables}, {trial.RTT, distantTables}, {trial.Contended, contendedTables},
-		{trial.Fault, faultTables}, {trial.Alive, aliveTables}, {trial.Limit, limitTables},
-	} {
-		if scenes := c.of(mode.name); len(scenes) > 0 {
-			all = append(all, mode.make(scenes)...)
+	for _, ch := range chapters {
+		if scenes := c.of(ch.mode); len(scenes) > 0 {
+			all = append(all, ch.of(scenes)...)
 		}
 	}
 	return all
+}
+
+// of are the scenes of a mode.
+func (c comparison) of(mode string) (scenes []scored) {
+	for _, sc := range c.Scenes {
+		if sc.Mode == mode {
+			scenes = append(scenes, sc)
+		}
+	}
+	return scenes
 }
 
 // column is one of a table's.
@@ -45,21 +72,22 @@ func tableOf(title string, scenes []scored, words int, columns []column, notes .
 			t.Rows = append(t.Rows, cells)
 		}
 	}
-	t.Notes = append(t.Notes, firstErrors(scenes)...)
 	return t
 }
 
-// firstErrors say what went wrong.
-func firstErrors(scenes []scored) (notes []string) {
+// wentWrong says what did, and what it means that calls were cut.
+func wentWrong(scenes []scored) (notes []string) {
+	cut := 0
 	for _, sc := range scenes {
 		for _, r := range sc.Rows {
+			cut += r.Cut
 			for _, e := range r.Errors {
-				note := fmt.Sprintf("%s, %s: %.300s", sc.Title, r.Title, strings.ReplaceAll(e, "\n", "; "))
-				if !slices.Contains(notes, note) {
-					notes = append(notes, note)
-				}
+				notes = append(notes, fmt.Sprintf("%s, %s: %.300s", sc.Title, r.Title, strings.ReplaceAll(e, "\n", "; ")))
 			}
 		}
+	}
+	if cut > 0 {
+		notes = append(notes, "Cut are calls, of all repetitions together, that had not ended 3 s after the end and were given up. Who hung before that is missing from the load.")
 	}
 	return notes
 }
@@ -114,7 +142,7 @@ func costTable(title string, scenes []scored) table {
 		figureColumn("allocations", "allocations", digits), figureColumn("allocated", "allocated_bytes", octets),
 		figureColumn("commands", "server_commands", digits), figureColumn("on the wire", "wire_bytes", octets),
 		leftColumn, failedColumn, cutColumn, foreignColumn,
-	}, "Commands are those that the servers ran, those inside scripts included. The client's CPU includes the load generator, about 1 µs.")
+	}, "Commands are those that the servers ran, those inside scripts included. The client's CPU includes the load generator, which is the same for all.")
 }
 
 func contendedTables(scenes []scored) []table {
@@ -150,13 +178,13 @@ func aliveTables(scenes []scored) []table {
 	return []table{tableOf("Leases kept alive by one locker", scenes, 2, []column{
 		{"leases", func(sc scored, _ row) string { return grouped(float64(sc.Leases)) }}, whoColumn,
 		figureColumn("acquired in", "acquire_all_s", inSeconds), figureColumn("renewals/s", "cycles_per_s", grouped),
-		figureColumn("interval p50", "renewal_interval_p50_s", inSeconds), figureColumn("longest", "renewal_interval_longest_s", inSeconds),
+		figureColumn("due every", "planned_interval_s", inSeconds), figureColumn("interval p50", "renewal_interval_p50_s", inSeconds), figureColumn("longest", "renewal_interval_longest_s", inSeconds),
 		figureColumn("failed", "failed_renewals", digits), figureColumn("lost", "lost_leases", digits),
 		figureColumn("client cores", "client_cores", cores), figureColumn("server cores", "server_cores", cores),
 		figureColumn("client CPU per renewal", "client_cpu_us_per_renewal", us),
 		figureColumn("heap per lease", "heap_bytes_per_lease", octets), figureColumn("heap", "heap_mb", func(n float64) string { return digits(n) + " MB" }),
 		leftColumn, foreignColumn,
-	}, "Renewals are due every third of the TTL. The interval is between two of one lease.")}
+	}, "Measured once. They are acquired evenly over a third of the TTL. Renewals are due every third of the TTL; the interval is between two of one lease.")}
 }
 
 func limitTables(scenes []scored) []table {

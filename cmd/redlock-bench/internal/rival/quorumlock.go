@@ -19,7 +19,7 @@ var quorumLock = Lock{
 		"a majority of all nodes",
 		"a minority that is dead or hung delays nobody",
 		"waiters of one process served in order",
-		"told of a loss before it counts",
+		"its context ends before its validity does",
 		"restarted nodes do not vote",
 	},
 	DoesNot: []string{"order between processes"},

@@ -49,6 +49,11 @@ func (s *site) keep(ctx context.Context, lock rival.Lock) (f Figures, err error)
 	leases := make([]rival.Kept, s.Leases)
 	began := time.Now()
 	err = s.each(func(i int) error {
+		// Evenly over the time between two renewals: those who are acquired in a
+		// burst are renewed in one for ever after.
+		if wait(ctx, time.Until(began.Add(time.Duration(i)*s.TTL/3/time.Duration(s.Leases)))); ctx.Err() != nil {
+			return ctx.Err()
+		}
 		lease, err := l.Acquire(ctx, "kept:"+strconv.Itoa(i))
 		if err != nil {
 			return err

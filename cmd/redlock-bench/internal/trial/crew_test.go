@@ -119,6 +119,9 @@ func (l *handLocker) Release(context.Context) error {
 
 func (l *handLocker) Close(context.Context) error { return nil }
 
+// A broken lock is measured like any other, and found out.
+//
+// field-reports: 108
 func TestTwoHoldersAtOnceAreSeen(t *testing.T) {
 	for _, broken := range []bool{false, true} {
 		l := &handLocker{broken: broken}

@@ -54,9 +54,10 @@ type Figures struct {
 	Rate       float64 `json:"cycles_per_s"`
 	Failed     int64   `json:"failed"` // calls that ended with an error
 	FirstError string  `json:"first_error,omitempty"`
-	Cut        int     `json:"cut"`      // calls that had not ended when there was no more waiting for them
-	Overlaps   int64   `json:"overlaps"` // two holders at once
-	Left       *int    `json:"left"`     // keys on the nodes after all releases had returned; null if nobody could look
+	Cut        int     `json:"cut"`               // calls that had not ended when there was no more waiting for them
+	Closing    string  `json:"closing,omitempty"` // what closing complained of
+	Overlaps   int64   `json:"overlaps"`          // two holders at once
+	Left       *int    `json:"left"`              // keys on the nodes after all releases had returned; null if nobody could look
 
 	Acquire *Latency `json:"acquire,omitempty"`
 	Release *Latency `json:"release,omitempty"`

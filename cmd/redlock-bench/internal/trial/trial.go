@@ -58,7 +58,11 @@ func Run(ctx context.Context, t Task, do Do) (f Figures, err error) {
 		wait(ctx, settling)
 		f.Left = s.alive().left(ctx, t.Prefix)
 	}
-	return f, errors.Join(err, s.close())
+	// What closing complains of is no reason to throw the figures away.
+	if closing := s.close(); closing != nil {
+		f.Closing = closing.Error()
+	}
+	return f, err
 }
 
 // open connects the lockers that the workers share.
