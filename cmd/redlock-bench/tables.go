@@ -81,8 +81,8 @@ func wentWrong(scenes []scored) (notes []string) {
 	for _, sc := range scenes {
 		for _, r := range sc.Rows {
 			cut += r.Cut
-			for _, e := range r.Errors {
-				notes = append(notes, fmt.Sprintf("%s, %s: %.300s", sc.Title, r.Title, strings.ReplaceAll(e, "\n", "; ")))
+			if len(r.Errors) > 0 {
+				notes = append(notes, fmt.Sprintf("First error of %s, %s: %s", sc.Title, r.Title, shortened(r.Errors[0])))
 			}
 		}
 	}
@@ -90,6 +90,16 @@ func wentWrong(scenes []scored) (notes []string) {
 		notes = append(notes, "Cut are calls, of all repetitions together, that had not ended 3 s after the end and were given up. Who hung before that is missing from the load.")
 	}
 	return notes
+}
+
+// shortened is an error in one line that is not too long; JSON has all of it.
+func shortened(e string) string {
+	const most = 160
+	runes := []rune(strings.ReplaceAll(e, "\n", "; "))
+	if len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return string(runes)
 }
 
 // figureColumn is one with a metric's median.
