@@ -62,6 +62,8 @@ func times(q float64) string { return digits(q) + "×" }
 // point.
 func digits(n float64) string {
 	switch {
+	case n < 0:
+		return "−" + digits(-n)
 	case n >= 99.95:
 		return fmt.Sprintf("%.0f", n)
 	case n >= 9.995:

@@ -24,7 +24,7 @@ func TestTableAsTextAndMarkdown(t *testing.T) {
 
 func TestNumbersForPeople(t *testing.T) {
 	for n, want := range map[float64]string{
-		0: "0", 0.0333: "0.033", 0.125: "0.12", 1: "1.00", 9.996: "10.0", 12.34: "12.3", 99.96: "100", 640: "640",
+		-110: "−110", 0: "0", 0.0333: "0.033", 0.125: "0.12", 1: "1.00", 9.996: "10.0", 12.34: "12.3", 99.96: "100", 640: "640",
 		1234: "1\u202f234", 1234567.4: "1\u202f234\u202f567",
 	} {
 		if got := grouped(n); got != want {

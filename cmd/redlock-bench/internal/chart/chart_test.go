@@ -16,10 +16,10 @@ func TestTicksAreRoundAndReachAround(t *testing.T) {
 		log         bool
 		want        []float64
 	}{
-		{0, 97, false, []float64{0, 50, 100}},
+		{0, 97, false, []float64{0, 20, 40, 60, 80, 100}},
 		{0, 4, false, []float64{0, 1, 2, 3, 4}},
-		{0, 0, false, []float64{0, 0.5, 1}},
-		{0, 0.9, false, []float64{0, 0.5, 1}},
+		{0, 0, false, []float64{0, 0.2, 0.4, 0.6, 0.8, 1}},
+		{0, 0.9, false, []float64{0, 0.2, 0.4, 0.6, 0.8, 1}},
 		{3, 2000, true, []float64{1, 10, 100, 1000, 10_000}},
 		{10, 1000, true, []float64{10, 100, 1000}},
 		{7, 7, true, []float64{1, 10}},

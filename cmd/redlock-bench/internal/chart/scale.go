@@ -31,7 +31,7 @@ func newScale(least, most, from, to float64, log bool) scale {
 	if most <= least {
 		s.most = least + 1
 	}
-	step := round((s.most - s.least) / 4)
+	step := round((s.most - s.least) / 6)
 	s.least = math.Floor(s.least/step+1e-9) * step
 	s.most = math.Ceil(s.most/step-1e-9) * step
 	for i := 0; ; i++ {
