@@ -9,6 +9,10 @@ ARGS =
 # Which mutants are tried: make mutants MUTANTS='M03 M26'. Empty means all.
 MUTANTS =
 
+# Which benchmarks make bench runs, and how often.
+BENCH = .
+COUNT = 10
+
 # How many schedules make soak runs, and the seed of the first: a million take
 # half an hour on two processors.
 SEEDS = 1000000
@@ -27,8 +31,8 @@ images: ## Build images of Redis and Valkey for the tests on containers, on a De
 	@bash test/cluster/image/build trixie redis-server quorumlock-test/redis:8.0
 	@bash test/cluster/image/build sid valkey-server quorumlock-test/valkey:9
 
-bench: ## Run the benchmarks
-	go test -run '^$$' -bench . -benchmem $(ARGS) work
+bench: ## Run the benchmarks on main and on this tree, and have benchstat compare: make bench BENCH=… COUNT=…
+	@sh .ci/bench $(COUNT) '$(BENCH)' $(ARGS)
 
 soak: ## Run the simulator for long: make soak SEEDS=… START=…
 	@sh .ci/soak $(SEEDS) $(START)

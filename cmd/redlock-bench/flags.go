@@ -108,7 +108,7 @@ func parseDoctor(args []string) (doctorSettings, error) {
 }
 
 // errUnknown does not repeat the word: it may be a URL with a password.
-var errUnknown = errors.New("unknown command: want run, drill, doctor, version or help first, or only flags, which start with -; servers go to -nodes")
+var errUnknown = errors.New("unknown command: want run, compare, drill, doctor, version or help first, or only flags, which start with -; servers go to -nodes")
 
 // stray is the error for an argument that is none. It may be a URL with a
 // password, so it is repeated only if it is a command's name.
@@ -128,7 +128,7 @@ func parseNone(name string, args []string) error {
 	}
 	if fs.NArg() > 0 {
 		if name == "help" {
-			return errors.New("help takes no arguments but the name of a command: run, drill, doctor, version or help")
+			return errors.New("help takes no arguments but the name of a command: run, compare, drill, doctor, version or help")
 		}
 		return fmt.Errorf("%s takes no arguments", name)
 	}

@@ -138,9 +138,10 @@ func TestBadFlagsOfTheDoctorNameTheRightValue(t *testing.T) {
 // Every flag is explained, and nothing else is.
 func TestUsageKnowsTheFlags(t *testing.T) {
 	for usage, flags := range map[string]string{
-		runUsage:    "nodes c d n ttl keys hold seed fenced durable json history",
-		drillUsage:  "nodes preset fault c lockers d ttl node-timeout keys hold fenced durable seed json",
-		doctorUsage: "nodes durable fenced max-ttl node-timeout prefix json",
+		runUsage:     "nodes c d n ttl keys hold seed fenced durable json history",
+		drillUsage:   "nodes preset fault c lockers d ttl node-timeout keys hold fenced durable seed json",
+		compareUsage: "nodes durable modes with c leases d reps quick json html write",
+		doctorUsage:  "nodes durable fenced max-ttl node-timeout prefix json",
 	} {
 		for name := range strings.FieldsSeq(flags) {
 			if !strings.Contains(usage, "\n  -"+name+" ") {

@@ -72,6 +72,26 @@
 //	                 are needed, and first_grant_s after that; aim_first_grant_s
 //	check            as of a run; appended and store_faults are of the store that
 //	                 checks fences
+//
+// "redlock-bench compare" measures this lock and others, with -json FILE under the
+// same rules:
+//
+//	started, interrupted, software, machine
+//	                 as of a run; took_s; server, such as "redis 7.0.15"
+//	settings         nodes (embedded, spawn or remote), nodes_count, repetitions,
+//	                 length_s, quick
+//	implementations[]
+//	                 name, title, module, version, setup, promises, does_not_promise
+//	scenes[]         name, mode, title, workers, lockers, leases, and rows[] for who
+//	                 was in it:
+//	  who, title, runs
+//	  figures        by name, with its unit at the end: median, min, max
+//	  vs_redsync     by the same names: the median of same-repetition ratios
+//	  share_of_limit of the machine's for plain commands
+//	  failed, cut, overlaps, left, foreign_cores, first_errors
+//	aims[]           what, value, unit, at_least (or else at most), goal, stretch
+//	measurements[]   scene, who, repetition, and figures or error: all that the rest
+//	                 is made of, with fault.timeline in tenths of a second
 package main
 
 import (
@@ -135,6 +155,16 @@ func command(args []string, stdout, stderr io.Writer, signals <-chan os.Signal) 
 		if s, err = parseDrill(args); err == nil {
 			return runDrill(s, stdout, stderr, signals)
 		}
+	case "compare":
+		var s compareSettings
+		if s, err = parseCompare(args); err == nil {
+			return compare(s, stdout, stderr, signals)
+		}
+	case childCommand:
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		go heed(signals, cancel, os.Exit, stderr)
+		return runChild(ctx, os.Stdin, stdout)
 	case "doctor":
 		var s doctorSettings
 		if s, err = parseDoctor(args); err == nil {
@@ -159,7 +189,7 @@ func command(args []string, stdout, stderr io.Writer, signals <-chan os.Signal) 
 		fmt.Fprint(stdout, usages[name])
 		return exitClean
 	}
-	if name != "doctor" && name != "drill" { // nor is an unknown command repeated: it may be a URL
+	if name != "doctor" && name != "drill" && name != "compare" { // nor is an unknown command repeated: it may be a URL
 		name = "run"
 	}
 	fmt.Fprintf(stderr, "redlock-bench: %v\n\"redlock-bench help %s\" says more.\n", err, name)

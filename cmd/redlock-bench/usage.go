@@ -1,11 +1,12 @@
 package main
 
 // usages are the help texts of the commands.
-var usages = map[string]string{"run": runUsage, "drill": drillUsage, "doctor": doctorUsage, "version": versionUsage, "help": helpUsage}
+var usages = map[string]string{"run": runUsage, "compare": compareUsage, "drill": drillUsage, "doctor": doctorUsage, "version": versionUsage, "help": helpUsage}
 
 const helpUsage = `Usage: redlock-bench [command] [flags]
 
   run       measure the quorum lock and check it; what happens without a command
+  compare   measure this lock and others in turn, and report it in tables and plots
   drill     put load on nodes while they are killed, hung and cut off, and check it
   doctor    say what the nodes are, which may vote, and what is wrong with them
   version   print versions
