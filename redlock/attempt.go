@@ -216,13 +216,13 @@ func (l *Locker) verdict(ctx context.Context, outcome quorum.Outcome) error {
 // wait waits for r to be decided, until NodeTimeout after it began at most, and
 // not once one of the two channels is closed.
 func (l *Locker) wait(done, stop <-chan struct{}, r *round) {
-	l.waitFor(r.done, done, stop, r.start)
+	l.waitFor(r.done, done, stop, r.start, l.nodeTimeout)
 }
 
-// waitFor waits until one of the channels is closed, or NodeTimeout after start.
-func (l *Locker) waitFor(decided, done, stop <-chan struct{}, start clock.Instant) {
+// waitFor waits until one of the channels is closed, or limit after start.
+func (l *Locker) waitFor(decided, done, stop <-chan struct{}, start clock.Instant, limit time.Duration) {
 	timer := l.timers.Get().(clock.Timer)
-	timer.Reset(l.nodeTimeout - l.clock.Now().Lower(start))
+	timer.Reset(limit - l.clock.Now().Lower(start))
 	select {
 	case <-decided:
 	case <-timer.C():

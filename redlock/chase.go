@@ -85,7 +85,7 @@ func (l *Locker) poll(ctx context.Context, r *round, gate int) (quorum.Outcome, 
 	answered := make(chan struct{})
 	r.each(func(int, Reply) { close(answered) })
 	r.sendOne(l.lanes, gate)
-	l.waitFor(answered, ctx.Done(), l.closing, r.start)
+	l.waitFor(answered, ctx.Done(), l.closing, r.start, l.nodeTimeout)
 	r.each(nil)
 	vote := r.vote(gate)
 	for i := range l.lanes {

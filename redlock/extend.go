@@ -34,12 +34,16 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 
 func (l *Lease) extend(ctx context.Context, ttl time.Duration, renewal bool) error {
 	start := l.locker.clock.Now()
-	left, err := l.tryExtend(ctx, start, ttl)
+	patience := l.locker.nodeTimeout
+	if renewal {
+		patience = max(patience, ttl/10)
+	}
+	left, err := l.tryExtend(ctx, start, ttl, patience)
 	l.locker.trace.extended(l, renewal, left, err)
 	return err
 }
 
-func (l *Lease) tryExtend(ctx context.Context, start clock.Instant, ttl time.Duration) (time.Duration, error) {
+func (l *Lease) tryExtend(ctx context.Context, start clock.Instant, ttl, patience time.Duration) (time.Duration, error) {
 	if left := l.check(start); left == 0 {
 		return 0, l.failure("extend", start, nil, l.reason())
 	}
@@ -56,7 +60,7 @@ func (l *Lease) tryExtend(ctx context.Context, start clock.Instant, ttl time.Dur
 
 	held := l.Context() // nothing is extended once the lease has ended
 	r.send(l.locker.lanes)
-	l.locker.wait(ctx.Done(), held.Done(), r)
+	l.locker.waitFor(r.done, ctx.Done(), held.Done(), start, patience)
 	outcome, votes := r.finish(l.locker.lanes)
 
 	now := l.locker.clock.Now()

@@ -237,8 +237,9 @@ func (l *Lease) attend(now clock.Instant) {
 
 // KeepAlive renews the lease when a third of its TTL is used up, until it is released or
 // lost, or Config.MaxHold has passed since it was acquired; then it runs out. A
-// renewal that fails is tried again, in quick succession, as long as the lease
-// is held. KeepAlive returns at once, and may be called again.
+// renewal that fails is tried again, as long as the lease is held: at once where nodes
+// refuse or cannot be reached, and after a tenth of the TTL where a majority does not
+// answer. KeepAlive returns at once, and may be called again.
 func (l *Lease) KeepAlive() {
 	if l.none() {
 		return
@@ -265,8 +266,11 @@ func (l *Lease) outlived(now clock.Instant) bool {
 }
 
 // renew extends the lease, trying again until it succeeds or the lease ends. It
-// does not pause for long: what was not sent in time has lost its place in the
-// queues, and is due before leases that were renewed meanwhile.
+// waits longer for answers than callers do, who wait themselves: where nodes are too
+// busy to answer in time, to ask them again would only make them busier, until many
+// leases have run out. Between tries it does not pause for long: what was not sent in
+// time has lost its place in the queues, and is due before leases that were renewed
+// meanwhile.
 func (l *Lease) renew() {
 	ctx := l.Context()
 	defer func() {

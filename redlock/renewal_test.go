@@ -291,3 +291,27 @@ func TestATimerOfAFastClockTakesTime(t *testing.T) {
 		}
 	})
 }
+
+// Nodes too busy to answer within NodeTimeout are not asked again and again: they
+// answer in the end, and the lease goes on.
+func TestRenewalsBearNodesThatAnswerLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem, nodes := memNodes(5)
+		l := newLocker(t, nodes, Config{TTL: 10 * time.Second})
+		lease := acquire(t, l, "k")
+		synctest.Wait()
+		for _, n := range mem {
+			n.set(func(n *memNode) { n.lag = 4 * l.nodeTimeout })
+		}
+		lease.KeepAlive()
+		time.Sleep(time.Minute)
+		if err := lease.Context().Err(); err != nil {
+			t.Fatal(context.Cause(lease.Context()))
+		}
+		for _, n := range mem {
+			if sent := n.carried(OpExtend); sent > 20 {
+				t.Errorf("%s was asked %d times for 18 renewals", n, sent)
+			}
+		}
+	})
+}
