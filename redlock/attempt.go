@@ -75,7 +75,7 @@ func (l *Locker) tryOnce(ctx context.Context, key string, now clock.Instant) (*L
 		failure.Local = true
 		return nil, failure
 	}
-	lease, failure := l.attempt(ctx, key)
+	lease, failure := l.attempt(ctx, key, everyone)
 	if failure != nil {
 		failure.Attempts = 1
 		return nil, failure
@@ -96,16 +96,24 @@ func (l *Locker) tryInTurn(ctx context.Context, key string, now clock.Instant) (
 	}
 	var won *Lease
 	defer func() { l.line.leave(key, won) }() // also if Backoff panics
-	var before []error                        // why the attempt before failed
-	for n := 0; ; n++ {
-		lease, failure := l.attempt(ctx, key)
+	c := newChase(l.prefix(key))
+	if l.line.yields(key, l.clock.Now()) {
+		if err := l.pause(ctx, courtesy); err != nil {
+			return nil, failed(err)
+		}
+		c.expect(len(l.lanes))
+	}
+	var before []error // why the attempt before failed
+	for tries := 1; ; tries++ {
+		lease, failure := l.attempt(ctx, key, c.gate)
 		if failure == nil {
-			lease.attempts = n + 1
+			lease.attempts = tries
 			won = lease
 			return l.keep(lease)
 		}
-		failure.Attempts = n + 1
-		if err := l.pause(ctx, l.cfg.Backoff(n)); err != nil {
+		failure.Attempts = tries
+		c.learn(failure.Votes)
+		if err := l.pause(ctx, l.cfg.Backoff(c.n)); err != nil {
 			if failure.cutShort {
 				failure.causes = append(failure.causes, before...)
 			} else {
@@ -130,10 +138,11 @@ func (l *Locker) keep(lease *Lease) (*Lease, *AttemptError) {
 	}
 }
 
-// attempt is one round: ask all nodes, and see whether a quorum grants while
-// some validity is left. A failed one is undone before attempt returns, in the
-// sense that nothing queued later overtakes the undoing.
-func (l *Locker) attempt(ctx context.Context, key string) (*Lease, *AttemptError) {
+// attempt is one round: ask all nodes, unless one of them is the gate and does not
+// grant, and see whether a quorum grants while some validity is left. A failed one is
+// undone before attempt returns, in the sense that nothing queued later overtakes the
+// undoing.
+func (l *Locker) attempt(ctx context.Context, key string, gate int) (*Lease, *AttemptError) {
 	// A fresh token for every attempt: a late release of one that failed must
 	// not delete what the next one wins, nor a late grant be counted for it.
 	token, err := newToken()
@@ -147,9 +156,7 @@ func (l *Locker) attempt(ctx context.Context, key string) (*Lease, *AttemptError
 		op.Fence = fence.Token(start.Wall().UnixMicro())
 	}
 	r := newRound(len(l.lanes), op, start)
-	r.send(l.lanes)
-	l.wait(ctx.Done(), l.closing, r)
-	outcome, votes := r.finish(l.lanes)
+	outcome, votes := l.poll(ctx, r, gate)
 	var minted fence.Token
 	if outcome == quorum.Won && l.cfg.Fenced {
 		minted, outcome, votes = l.mint(ctx, r)
@@ -160,7 +167,7 @@ func (l *Locker) attempt(ctx context.Context, key string) (*Lease, *AttemptError
 	if outcome == quorum.Won && left > notice(l.ttl) {
 		span := validity(l.ttl, 0, l.cfg.Drift)
 		return &Lease{
-			locker: l, key: key, token: token, fence: minted, won: now, acquire: r, parent: context.WithoutCancel(ctx),
+			locker: l, key: key, token: token, fence: minted, won: now, acquire: r, parent: ctx,
 			start: start, span: span, promised: start.Lower(now) + span, ttl: l.ttl,
 		}, nil
 	}
@@ -209,9 +216,19 @@ func (l *Locker) verdict(ctx context.Context, outcome quorum.Outcome) error {
 // wait waits for r to be decided, until NodeTimeout after it began at most, and
 // not once one of the two channels is closed.
 func (l *Locker) wait(done, stop <-chan struct{}, r *round) {
+	l.waitFor(r.done, done, stop, r.start)
+}
+
+// waitFor waits until one of the channels is closed, or NodeTimeout after start.
+func (l *Locker) waitFor(decided, done, stop <-chan struct{}, start clock.Instant) {
 	timer := l.timers.Get().(clock.Timer)
-	timer.Reset(l.nodeTimeout - l.clock.Now().Lower(r.start))
-	r.wait(done, stop, timer)
+	timer.Reset(l.nodeTimeout - l.clock.Now().Lower(start))
+	select {
+	case <-decided:
+	case <-timer.C():
+	case <-done:
+	case <-stop:
+	}
 	timer.Stop()
 	l.timers.Put(timer)
 }

@@ -43,8 +43,10 @@ type Config struct {
 	Drift clock.Drift
 
 	// Backoff says how long Acquire waits after its nth attempt in a row that
-	// failed, counted from 0. nil means FullJitter(2ms, 250ms). It may be called
-	// concurrently; a negative result counts as 0.
+	// failed, counted from 0. While a lock passes from holder to holder n has a
+	// bound, which sinks from 6 to 2 as the caller is passed over, so that all get
+	// their turn. nil means FullJitter(2ms, 250ms). It may be called concurrently;
+	// a negative result counts as 0.
 	Backoff func(n int) time.Duration
 
 	// Fenced has every lease come with a fence, [Lease.Fence]: a number that is

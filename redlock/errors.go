@@ -13,7 +13,9 @@ import (
 
 var (
 	// ErrHeld: another holds the lock. Even if every node that did not answer
-	// had said yes there would have been no quorum. Wait, or try later.
+	// had said yes there would have been no quorum; or the lock was passing from
+	// holder to holder, and the one node that Acquire asked last had yet another.
+	// Wait, or try later.
 	ErrHeld = errors.New("held by another")
 
 	// ErrNoQuorum: too few nodes have voted. Whether the lock is free is not

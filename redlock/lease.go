@@ -23,11 +23,11 @@ type Lease struct {
 	key      string
 	token    Token
 	fence    fence.Token
-	attempts int           // rounds it took
-	won      clock.Instant // when it was acquired
-	acquire  *round        // whose calls have set the key
-	parent   context.Context
-	watched  watched // belongs to the keeper
+	attempts int             // rounds it took
+	won      clock.Instant   // when it was acquired
+	acquire  *round          // whose calls have set the key
+	parent   context.Context // the one it was acquired with: for its values alone
+	watched  watched         // belongs to the keeper
 
 	mu       sync.Mutex // guards what follows
 	start    clock.Instant
@@ -135,7 +135,7 @@ func (l *Lease) Context() context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ctx == nil {
-		ctx, cancel := context.WithCancelCause(l.parent)
+		ctx, cancel := context.WithCancelCause(context.WithoutCancel(l.parent))
 		if l.ended != nil {
 			cancel(l.ended)
 		}
@@ -211,7 +211,7 @@ func (l *Lease) lose(now clock.Instant, why error) {
 		lane.disown(setters[i])
 	}
 	l.locker.keeper.bury(l, now)
-	l.locker.line.free(l.key, l)
+	l.locker.line.free(l.key, l, now)
 	l.locker.trace.lost(l, now.Lower(l.won), cause)
 }
 

@@ -15,6 +15,8 @@ import (
 type line struct {
 	mu    sync.Mutex // guards what follows
 	spots map[string]*spot
+	spare *spot          // one that is not used, so that most keys need no new one
+	rows  map[string]row // of keys that nobody here wants at the moment and rivals did
 }
 
 // spot is one key's line.
@@ -22,6 +24,7 @@ type spot struct {
 	holder  *Lease    // the lease of this process on the key; it may have run out
 	trying  bool      // the one at the head asks the nodes
 	waiting list.List // of chan struct{}, the others; each is told once, when its turn has come
+	row     row
 }
 
 // enter returns when it is the caller's turn to try for key, or with an error
@@ -60,6 +63,15 @@ func (n *line) enter(ctx context.Context, stop <-chan struct{}, key string, now 
 	return err
 }
 
+// yields reports whether the caller, whose turn it is, should let other processes
+// go first.
+func (n *line) yields(key string, now clock.Instant) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s := n.spots[key]
+	return s.row.over(now)
+}
+
 // leave ends the caller's turn. lease is what it has won, or nil.
 func (n *line) leave(key string, lease *Lease) {
 	n.mu.Lock()
@@ -67,6 +79,7 @@ func (n *line) leave(key string, lease *Lease) {
 	s := n.spots[key]
 	s.trying = false
 	if lease != nil {
+		s.row = s.row.next(lease, s.waiting.Len())
 		s.take(lease)
 	}
 	n.advance(key, s)
@@ -82,11 +95,12 @@ func (n *line) hold(key string, lease *Lease) {
 }
 
 // free notes that lease has ended, which is the next one's turn.
-func (n *line) free(key string, lease *Lease) {
+func (n *line) free(key string, lease *Lease, now clock.Instant) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if s := n.spots[key]; s != nil && s.holder == lease {
 		s.holder = nil
+		s.row.last = now
 		n.advance(key, s)
 	}
 }
@@ -115,8 +129,13 @@ func (s *spot) take(lease *Lease) {
 func (n *line) spot(key string) *spot {
 	s := n.spots[key]
 	if s == nil {
-		s = &spot{}
+		if s = n.spare; s == nil {
+			s = &spot{}
+		}
+		n.spare = nil
+		s.row = n.rows[key]
 		n.spots[key] = s
+		delete(n.rows, key)
 	}
 	return s
 }
@@ -134,4 +153,11 @@ func (n *line) advance(key string, s *spot) {
 		return
 	}
 	delete(n.spots, key)
+	n.spare = s
+	if s.row.limit > 0 {
+		if len(n.rows) >= maxRows {
+			clear(n.rows)
+		}
+		n.rows[key] = s.row
+	}
 }

@@ -64,7 +64,7 @@ func New(nodes []Node, cfg Config) (*Locker, error) {
 		cfg:      cfg,
 		clock:    cfg.Clock,
 		trace:    cfg.Trace,
-		line:     line{spots: make(map[string]*spot)},
+		line:     line{spots: make(map[string]*spot), rows: make(map[string]row)},
 		left:     make([]error, len(nodes)),
 		keeper:   newKeeper(cfg.Clock),
 		cut:      cut,
@@ -176,6 +176,12 @@ func (l *Locker) TryAcquire(ctx context.Context, key string) (*Lease, error) {
 // Acquire is TryAcquire until it succeeds or ctx is done. Goroutines of this
 // process that want one key take turns, first come first served; between
 // attempts Acquire backs off as Config.Backoff says.
+//
+// Between processes chance decides. While a lock passes from holder to holder,
+// attempts ask one node first, and the others only if that one grants. When the
+// goroutines that stood in line have had their turn, or after a second of turns
+// where no other process is known to want the key, the next one lets others go
+// first, for 16 ms.
 //
 // When ctx is done the error wraps its cause and why the last attempt failed.
 // Only ErrInvalid and ErrClosed end the wait otherwise.

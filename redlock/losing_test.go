@@ -68,7 +68,7 @@ func TestALossThatTheHolderFindsFirstShortensNoPromise(t *testing.T) {
 func TestCloseMissesNoLeaseThatIsBeingLost(t *testing.T) {
 	mem, nodes := memNodes(3)
 	c := clock.NewSkewed(1)
-	l, err := New(nodes, Config{TTL: 30 * time.Second, Clock: c})
+	l, err := New(nodes, Config{TTL: 30 * time.Second, NodeTimeout: 7 * time.Second, Clock: c}) // on a busy machine too
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestCloseMissesNoLeaseThatIsBeingLost(t *testing.T) {
 func TestCloseMissesNoLeaseThatIsBeingReleased(t *testing.T) {
 	for range 3000 {
 		mem, nodes := memNodes(1)
-		l, err := New(nodes, Config{TTL: 30 * time.Second})
+		l, err := New(nodes, Config{TTL: 30 * time.Second, NodeTimeout: 7 * time.Second}) // on a busy machine too
 		if err != nil {
 			t.Fatal(err)
 		}

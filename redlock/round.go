@@ -93,14 +93,26 @@ func newRound(n int, op Op, start clock.Instant) *round {
 
 // send queues the round's calls with all lanes.
 func (r *round) send(lanes []*lane) {
-	for i, l := range lanes {
-		switch err := l.submit(&r.calls[i], r.start); {
-		case err == errNothing:
-			r.setAside(i)
-		case err != nil:
-			r.answer(i, Reply{Vote: quorum.Unsent, Err: err}, r.start)
-		}
+	for i := range lanes {
+		r.sendOne(lanes, i)
 	}
+}
+
+// sendOne queues the call for one node.
+func (r *round) sendOne(lanes []*lane, i int) {
+	switch err := lanes[i].submit(&r.calls[i], r.start); {
+	case err == errNothing:
+		r.setAside(i)
+	case err != nil:
+		r.answer(i, Reply{Vote: quorum.Unsent, Err: err}, r.start)
+	}
+}
+
+// vote is what a node has said by now.
+func (r *round) vote(i int) quorum.Vote {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ballot.Vote(i)
 }
 
 // setAside keeps the vote of a node that has nothing to release until the others
@@ -172,17 +184,6 @@ func (r *round) over() bool {
 		return r.ballot.Tally().Pending == 0
 	}
 	return r.ballot.Outcome() != quorum.Open || r.ballot.Tally().Pending == r.spare
-}
-
-// wait returns when the ballot has decided, when the timer fires, or when one of
-// the two channels is closed.
-func (r *round) wait(done, stop <-chan struct{}, timer clock.Timer) {
-	select {
-	case <-r.done:
-	case <-timer.C():
-	case <-done:
-	case <-stop:
-	}
 }
 
 // finish stops waiting: what was not sent by now is never sent, releases

@@ -20,8 +20,14 @@ type Token string
 // newToken makes a token that nobody has used before. It asks the system each
 // time, also in programs that have given uuid a pool.
 func newToken() (Token, error) {
-	id, err := uuid.NewRandomFromReader(rand.Reader)
-	return Token(id.String()), err
+	var random [16]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return "", err
+	}
+	id := uuid.UUID(random)
+	id[6] = id[6]&0x0f | 0x40 // version 4
+	id[8] = id[8]&0x3f | 0x80 // variant of the RFC
+	return Token(id.String()), nil
 }
 
 // Digest is a short name for the token that does not give it away: the first

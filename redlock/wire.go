@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,6 +46,7 @@ type form struct {
 type part struct {
 	ops  []*Op
 	cmd  redis.Cmder
+	set  *setCmd // what cmd is of, or nil
 	left *redis.DurationCmd
 }
 
@@ -126,7 +128,8 @@ func (c *redisConn) exec(ctx context.Context, flight []*Op) (again []*Op, err er
 		p := part{ops: flight[i : i+1]}
 		switch op := flight[i]; {
 		case op.Kind == OpAcquire && op.Counter == "":
-			p.cmd = c.set(i, op)
+			p.set = c.set(i, op)
+			p.cmd = p.set.cmd
 			pipe.Process(ctx, p.cmd)
 		case op.Kind == OpInspect:
 			p.cmd = pipe.Get(ctx, op.Key)
@@ -143,6 +146,14 @@ func (c *redisConn) exec(ctx context.Context, flight []*Op) (again []*Op, err er
 	}
 	_, err = pipe.Exec(ctx)
 	for _, p := range c.parts {
+		if p.set != nil {
+			p.set.read()
+			// As go-redis would do, if it had looked into it.
+			if (err == nil || isReply(err)) && p.set.redirects() {
+				err = p.set.err
+				c.socket.Close()
+			}
+		}
 		for i, op := range p.ops {
 			op.Reply = p.reply(i, sent)
 			op.Reply.Err = withoutTokens(op.Reply.Err, p.ops)
@@ -169,11 +180,13 @@ func (c *redisConn) exec(ctx context.Context, flight []*Op) (again []*Op, err er
 // reform changes the form if that is what the node refused, and reports
 // whether it was.
 func (c *redisConn) reform(p part, sent form) bool {
-	err := p.cmd.Err()
+	err, isSet := p.cmd.Err(), p.set != nil
+	if isSet {
+		err = p.set.err
+	}
 	if err == nil || errors.Is(err, redis.Nil) {
 		return false
 	}
-	_, isSet := p.cmd.(*redis.StringCmd)
 	switch {
 	case isSet && !sent.plain && redis.HasErrorPrefix(err, "syntax error"):
 		c.form.plain = true
@@ -207,58 +220,25 @@ func sameKind(flight []*Op) []*Op {
 	return flight
 }
 
-// setCmd is a SET that is used again and again. go-redis writes what its
-// arguments point to, so that nothing is allocated for them.
-type setCmd struct {
-	cmd  *redis.StringCmd
-	args []any // cmd's own
-	px   int64
-}
-
-// set is the SET for an acquire, the nth of its flight.
-func (c *redisConn) set(n int, op *Op) redis.Cmder {
-	for n >= len(c.sets) {
-		s := &setCmd{args: []any{"set", nil, nil, "nx", "px", nil, "get"}}
-		s.args[5] = &s.px
-		s.cmd = redis.NewStringCmd(context.Background(), s.args...)
-		c.sets = append(c.sets, s)
-	}
-	s := c.sets[n]
-	s.args[1], s.args[2] = &op.Key, (*string)(&op.Token)
-	s.px = ceilMillis(op.TTL)
-	if c.form.plain {
-		return redis.NewStringCmd(context.Background(), s.args[:6]...)
-	}
-	s.cmd.SetErr(errUnread) // what it answered last time is no answer now
-	return s.cmd
-}
-
 // reply is what the node answered to the part's ith operation.
 func (p part) reply(i int, sent form) Reply {
 	op := p.ops[i]
 	switch cmd := p.cmd.(type) {
+	case *redis.RawWriteToCmd:
+		return p.set.reply(op.Token, sent.plain)
 	case *redis.StringCmd:
 		val, err := cmd.Result()
-		empty := errors.Is(err, redis.Nil)
 		switch {
-		case op.Kind == OpInspect && empty:
-			return Reply{Vote: quorum.Denied}
-		case op.Kind == OpInspect && err == nil:
-			left, err := p.left.Result()
-			if err != nil {
-				return Reply{Vote: quorum.Unknown, Err: err}
-			}
-			return Reply{Vote: quorum.Granted, Holder: Token(val), Remaining: max(0, left)}
-		case empty && !sent.plain, err == nil && sent.plain, err == nil && Token(val) == op.Token:
-			return Reply{Vote: quorum.Granted}
-		case empty:
+		case errors.Is(err, redis.Nil):
 			return Reply{Vote: quorum.Denied}
 		case redis.HasErrorPrefix(err, "WRONGTYPE"): // there is a key, and it is no lock
 			return Reply{Vote: quorum.Denied, Err: err}
-		case err == nil:
-			return Reply{Vote: quorum.Denied, Holder: Token(val)}
 		}
-		return Reply{Vote: quorum.Unknown, Err: err, Nothing: isReply(err)}
+		left, leftErr := p.left.Result()
+		if err = cmp.Or(err, leftErr); err != nil {
+			return Reply{Vote: quorum.Unknown, Err: err}
+		}
+		return Reply{Vote: quorum.Granted, Holder: Token(val), Remaining: max(0, left)}
 	case *redis.Cmd:
 		val, err := cmd.Result()
 		if err != nil {

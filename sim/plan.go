@@ -22,6 +22,9 @@ type Plan struct {
 	// takes as long each time.
 	Apart bool
 
+	// Terse: nodes do not say who has the key instead, like servers before 7.0.
+	Terse bool
+
 	Fenced, Durable      bool
 	TTL, MaxTTL, MaxHold time.Duration
 	Timeout              time.Duration // Config.NodeTimeout

@@ -52,7 +52,7 @@ type setting[T any] struct {
 }
 
 func (p *Plan) flags() []setting[bool] {
-	return []setting[bool]{{"timely", &p.Timely}, {"keeping", &p.Keeping}, {"fenced", &p.Fenced}, {"durable", &p.Durable}, {"apart", &p.Apart}}
+	return []setting[bool]{{"timely", &p.Timely}, {"keeping", &p.Keeping}, {"fenced", &p.Fenced}, {"durable", &p.Durable}, {"apart", &p.Apart}, {"terse", &p.Terse}}
 }
 
 func (p *Plan) durations() []setting[time.Duration] {
@@ -112,7 +112,9 @@ func (p *Plan) read(words []string) (err error) {
 	}
 	for _, n := range p.numbers() {
 		if n.name == name {
-			*n.is, err = strconv.Atoi(rest[0])
+			if *n.is, err = strconv.Atoi(rest[0]); err == nil && *n.is < 1 {
+				return errors.New("want 1 or more")
+			}
 			return err
 		}
 	}

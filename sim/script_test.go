@@ -75,7 +75,7 @@ func TestPlanReadsItself(t *testing.T) {
 		}
 	}
 	for _, wrong := range []string{
-		"nodes", "nodes x", "gremlins 3", "at 3", "at 3ms", "at 3ms stop n9", "at 3ms fall n1",
+		"nodes", "nodes x", "nodes 0", "clients -1", "gremlins 3", "at 3", "at 3ms", "at 3ms stop n9", "at 3ms fall n1",
 		"at 3ms stop c1", "at 3ms stop", "at 3ms stop n*", "at 3ms stop n1 c1", "at 3ms pause n1", "at 3ms pause c*", "at 3ms c1 eat k", "at 3ms c1 try", "ttl 3",
 	} {
 		if _, err := Parse(wrong); err == nil {

@@ -190,6 +190,9 @@ func (n *node) does(c *conn, op *redlock.Op) {
 		op.Reply = unread(op, refuse)
 	} else {
 		op.Reply = n.data.carryOut(op, n.wall(), !n.inQuarantine(), refuse)
+		if n.world.plan.Terse && op.Kind == redlock.OpAcquire {
+			op.Reply.Holder = ""
+		}
 	}
 	if op.Kind == redlock.OpAcquire {
 		w.owners[op.Token] = c.link.client

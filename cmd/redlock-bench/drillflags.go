@@ -97,7 +97,7 @@ func (s *drillSettings) arrange(lengthGiven bool) error {
 		case cue.kind == faultWipe && s.durable:
 			return fmt.Errorf("%q: a wiped node forgets, and -durable says that none does: leave one of them out", cue.text)
 		case lengthGiven && cue.at >= s.length:
-			return fmt.Errorf("%q: at %v the drill is over: want less than -d %v", cue.text, cue.at, s.length)
+			return fmt.Errorf("%q: at %v the drill is over: want less than -d %v, or a longer -d", cue.text, cue.at, s.length)
 		}
 	}
 	if !lengthGiven {

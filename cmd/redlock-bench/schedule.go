@@ -60,7 +60,10 @@ type cue struct {
 func parseFaults(text string, nodes int) ([]cue, error) {
 	var cues []cue
 	for part := range strings.SplitSeq(text, ",") {
-		s, err := parseCue(strings.TrimSpace(part), nodes)
+		if part = strings.TrimSpace(part); part == "" {
+			return nil, errors.New("nothing stands before, between or after some comma: want faults such as kill:2@3s,heal@6s")
+		}
+		s, err := parseCue(part, nodes)
 		if err != nil {
 			return nil, fmt.Errorf("%q: %w", part, err)
 		}

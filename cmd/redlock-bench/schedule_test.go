@@ -42,8 +42,9 @@ func TestSchedulesAreRead(t *testing.T) {
 func TestBadSchedulesNameTheRightOne(t *testing.T) {
 	for text, want := range map[string]string{
 		"kil:2@3s":              `"kil:2@3s": unknown fault "kil": kinds are kill, restart, wipe, stop, unplug, cut, hole, mute, lag and heal`,
-		"":                      `unknown fault ""`,
-		"kill:2@3s,":            `unknown fault ""`,
+		"":                      `nothing stands before, between or after some comma: want faults such as kill:2@3s,heal@6s`,
+		"kill:2@3s,":            `nothing stands`,
+		"kill:2@3s, ,heal@6s":   `nothing stands`,
 		"kill:2":                `"kill:2": no time: want kill:2@TIME, such as kill:2@3s`,
 		"kill:2@":               `time "": want one with its unit after the @, such as 3s`,
 		"kill:2@3":              `time "3": want one with its unit`,

@@ -47,7 +47,7 @@ func (t trial) command() string {
 
 // layers are where tests may stand that find a mutant. Tests of a rule by itself are
 // none of them.
-var layers = []string{"sim", "fencemodel", "adapter", "server", "fence"}
+var layers = []string{"sim", "fencemodel", "adapter", "server", "fence", "worlds"}
 
 // readMutants reads the mutants of a directory, in the order of their names.
 func readMutants(dir string) ([]mutant, error) {

@@ -57,17 +57,22 @@ func (c *lossy) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// losing makes connections lose the next answer when lose is set.
+func losing(lose *atomic.Bool) func(*pgx.ConnConfig) {
+	return func(c *pgx.ConnConfig) {
+		dial := c.DialFunc
+		c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := dial(ctx, network, address)
+			return &lossy{conn, lose}, err
+		}
+	}
+}
+
 // The answer to a commit is lost, and the same lease comes again to see: its claim
 // is accepted and shows it what it has done, its row says that it was written.
 func TestALeaseMayComeAgainAfterALostCommit(t *testing.T) {
 	var lose atomic.Bool
-	db := database(t, schema, func(c *pgx.ConnConfig) {
-		dial := c.DialFunc
-		c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-			conn, err := dial(ctx, network, address)
-			return &lossy{conn, &lose}, err
-		}
-	})
+	db := database(t, schema, losing(&lose))
 	stocked(t, db, 40)
 	tx := begin(t, db, every[0])
 	must(t, tx.claim(t, 42))

@@ -44,7 +44,7 @@ var schemas atomic.Int32
 
 // database is a pool whose sessions work in a new schema, in which the statements
 // have been run. Changes, if any, are made to how it connects.
-func database(t *testing.T, statements string, changes ...func(*pgx.ConnConfig)) *sql.DB {
+func database(t testing.TB, statements string, changes ...func(*pgx.ConnConfig)) *sql.DB {
 	t.Helper()
 	pgproc.Require(t)
 	config, err := pgx.ParseConfig(server.DSN("postgres"))
@@ -66,7 +66,7 @@ func database(t *testing.T, statements string, changes ...func(*pgx.ConnConfig))
 }
 
 // run runs statements, separated by semicolons, in a session of their own.
-func run(t *testing.T, config *pgx.ConnConfig, statements string) {
+func run(t testing.TB, config *pgx.ConnConfig, statements string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), hang)
 	defer cancel()

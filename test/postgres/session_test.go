@@ -80,7 +80,7 @@ func is(t *testing.T, what string, err, want error) {
 }
 
 // must ends the test with an error.
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -2,11 +2,15 @@ package nodes
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/network"
@@ -38,7 +42,8 @@ func NewEngine(ctx context.Context) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{client, fmt.Sprintf("quorumlock-test-%d", os.Getpid())}
+	// The engine would make a second network of a name that one has already.
+	e := &Engine{client, "quorumlock-test-" + strings.ToLower(rand.Text()[:8])}
 	_, err = client.NetworkCreate(ctx, e.network, docker.NetworkCreateOptions{Labels: map[string]string{Label: ""}})
 	if err != nil {
 		return nil, fmt.Errorf("network: %w", err)
@@ -46,10 +51,31 @@ func NewEngine(ctx context.Context) (*Engine, error) {
 	return e, nil
 }
 
-// Close removes the network.
+// Close removes the network. All that were on it must be gone; an endpoint that the
+// engine still counts for one that is gone is removed with it.
 func (e *Engine) Close(ctx context.Context) error {
-	_, err := e.NetworkRemove(ctx, e.network, docker.NetworkRemoveOptions{})
-	return err
+	var left []error
+	for range 50 {
+		_, err := e.NetworkRemove(ctx, e.network, docker.NetworkRemoveOptions{})
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		seen, gone := e.NetworkInspect(ctx, e.network, docker.NetworkInspectOptions{})
+		if gone != nil {
+			return errors.Join(err, gone)
+		}
+		left = []error{err}
+		for id, endpoint := range seen.Network.Containers {
+			if _, err := e.ContainerInspect(ctx, id, docker.ContainerInspectOptions{}); err == nil {
+				left = append(left, fmt.Errorf("container %s is still there", endpoint.Name))
+				continue
+			}
+			_, err := e.NetworkDisconnect(ctx, e.network, docker.NetworkDisconnectOptions{Container: endpoint.Name, Force: true})
+			left = append(left, err)
+		}
+		time.Sleep(100 * time.Millisecond) // what is being removed takes a moment
+	}
+	return errors.Join(left...)
 }
 
 // Containers are servers in containers of an image, which must be there.

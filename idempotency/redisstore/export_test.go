@@ -1,0 +1,4 @@
+package redisstore
+
+// ClaimSource is the script that claims.
+var ClaimSource = claimSource
