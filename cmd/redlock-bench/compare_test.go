@@ -202,3 +202,20 @@ func TestTwoHoldersAtOnceFailTheComparison(t *testing.T) {
 		}
 	}
 }
+
+func TestServersOfOthersAreNotTakenForOthers(t *testing.T) {
+	c := comparison{Settings: comparisonSettings{Nodes: kindSpawn}, Machine: machine{CPUs: 2}}
+	if got := c.load(); !strings.Contains(got, "not known") {
+		t.Errorf("nothing was measured: %q", got)
+	}
+	for _, cores := range []float64{0.1, 0.7, 0.3} {
+		c.Taken = append(c.Taken, taken{Figures: &trial.Figures{Others: &trial.Others{Cores: cores}}})
+	}
+	if got := c.load(); !strings.HasPrefix(got, "Others used 0.30 of 2 processors while it measured (median; 0.10 to 0.70)") {
+		t.Errorf("%q", got)
+	}
+	c.Settings.Nodes = kindRemote
+	if got := c.load(); !strings.HasPrefix(got, "Others, the servers included if they are here, used 0.30") {
+		t.Errorf("%q", got)
+	}
+}

@@ -61,8 +61,12 @@ func (c comparison) load() string {
 	if !ok {
 		return "Who else used the processors is not known here."
 	}
-	return fmt.Sprintf("Others used %s of %d processors while it measured (median; %s to %s). Client and servers share them.",
-		cores(s.Median), c.Machine.CPUs, cores(s.Min), cores(s.Max))
+	who, where := "Others", "Client and servers share them."
+	if c.Settings.Nodes == kindRemote {
+		who, where = "Others, the servers included if they are here,", ""
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s used %s of %d processors while it measured (median; %s to %s). %s",
+		who, cores(s.Median), c.Machine.CPUs, cores(s.Min), cores(s.Max), where))
 }
 
 // aimTable is what the project wants to reach.

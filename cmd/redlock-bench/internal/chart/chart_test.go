@@ -56,7 +56,7 @@ func TestScaleIsMonotonousBetweenItsEnds(t *testing.T) {
 
 func TestLineBreaksOffWhereAPointIsMissing(t *testing.T) {
 	x, y := newScale(0, 4, 0, 4, false), newScale(1, 10, 10, 1, true)
-	got := through([]Point{{X: 0, Y: 1}, {X: 1, Y: 10}, {X: 2, Gap: true}, {X: 3, Y: 0}, {X: 4, Y: 1}}, x, y)
+	got := through([]Point{{X: 0, Y: 1}, {X: 1, Y: 10}, {X: 2, Y: 5, Gap: true}, {X: 3, Y: 0}, {X: 4, Y: 1}}, x, y)
 	if want := "M0.0 10.0L1.0 1.0M4.0 10.0"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -2,9 +2,12 @@ package rival
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/quorumlock/quorumlock/internal/redisproc"
 )
@@ -32,6 +35,9 @@ func TestEveryLockLocks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if on := holders(t, site.URLs); l.Single && !slices.Equal(on, []int{0}) || !l.Single && len(on) < 2 {
+				t.Errorf("the key is on nodes %v", on)
+			}
 			short, stop := context.WithTimeout(ctx, 100*time.Millisecond)
 			defer stop()
 			if _, err := theirs.Acquire(short, "k"); err == nil {
@@ -52,6 +58,27 @@ func TestEveryLockLocks(t *testing.T) {
 			}
 		})
 	}
+}
+
+// holders are the nodes that have any key.
+func holders(t *testing.T, urls []string) (on []int) {
+	t.Helper()
+	for i, u := range urls {
+		opts, err := redis.ParseURL(u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := redis.NewClient(opts)
+		defer c.Close()
+		n, err := c.DBSize(t.Context()).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n > 0 {
+			on = append(on, i)
+		}
+	}
+	return on
 }
 
 func open(t *testing.T, l Lock, s Site) Locker {
