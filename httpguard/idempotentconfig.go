@@ -34,8 +34,9 @@ type IdempotentConfig struct {
 	// a key without them is the same key.
 	StrictSyntax bool
 
-	// KeyPattern is what a key, without quotes, must match; nil means any of 1 to 255 printable
-	// characters. Whoever accepts short keys has users who use them twice.
+	// KeyPattern is what a key, without quotes, must match, such as ^.{16,}$: ^ and $
+	// make it the whole key. nil means any of 1 to 255 printable characters. Whoever
+	// accepts short keys has users who use them twice.
 	KeyPattern *regexp.Regexp
 
 	// Fingerprint tells requests under one key apart; nil means [Fingerprint]. It is
@@ -178,7 +179,8 @@ func (c IdempotentConfig) validate() error {
 
 // Fingerprint is what tells requests under one key apart by default: the method,
 // the path, the query, the type of the body, and the body, by its value if it is
-// JSON. Headers, such as those of a trace, don't count.
+// JSON. Headers, such as those of a trace, don't count. The error, for JSON that is
+// not strict, is a [*fingerprint.InputError].
 func Fingerprint(s *fingerprint.Scheme, r *http.Request, body []byte) (fingerprint.Print, error) {
 	kind := mediaType(r.Header.Get("Content-Type"))
 	if len(body) > 0 && isJSON(kind) {

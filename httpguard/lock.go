@@ -9,7 +9,8 @@ import (
 
 // Locker is the lock that SubmitOnce stands on. [Quorum] makes one of a
 // [redlock.Locker]; whatever else is put here is shared by all instances of the
-// service, as a guard in one process does not see what comes to another.
+// service, as a guard in one process does not see what comes to another. Its methods
+// are called concurrently, and return soon after their ctx has ended.
 type Locker interface {
 	// WithTTL is the same lock with leases of this ttl, or why it cannot be.
 	WithTTL(ttl time.Duration) (Locker, error)

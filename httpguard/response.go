@@ -19,7 +19,7 @@ type Response struct {
 	Body   []byte
 }
 
-// Result is r in the form in which a [idempotency.Guard] stores it: what a Reconciler
+// Result is r in the form in which an [idempotency.Guard] stores it: what a Reconciler
 // returns with [idempotency.Happened], and what a handler completes its record
 // with in a transaction of its own. Control characters in headers become spaces.
 func (r Response) Result() idempotency.Result {
@@ -48,7 +48,8 @@ func withoutControl(value string) string {
 	return string(b)
 }
 
-// Send answers with r, as a handler does. It changes nothing of r.
+// Send answers with r, as a handler does. It changes nothing of r. The error
+// is w's.
 func (r Response) Send(w http.ResponseWriter) error {
 	for name, values := range r.Header {
 		w.Header()[name] = values

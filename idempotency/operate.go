@@ -4,7 +4,8 @@ import "context"
 
 // Lookup returns the record of k and, if that is SUCCESS, its result. It is for
 // status pages and operators. Errors: [ErrNotFound], [ErrNotReplayable] beside a
-// record whose result cannot be read, [ErrStoreUnavailable].
+// record whose result cannot be read, [ErrStoreUnavailable], [ErrInvalid] for a key
+// that is none, and that of ctx if it ended before the store had answered.
 func (g *Guard) Lookup(ctx context.Context, k Key) (Record, Result, error) {
 	if err := k.Validate(); err != nil {
 		return Record{}, Result{}, err
@@ -24,9 +25,9 @@ func (g *Guard) Lookup(ctx context.Context, k Key) (Record, Result, error) {
 // Resolve enters an operator's decision about a record that is UNKNOWN with this
 // attempt: [Happened] makes it SUCCESS, [DidNotHappen] frees the key. The same
 // holds for the decision as for a [Reconciler]'s. Errors: [ErrNotUnknown] if it is
-// not, or no longer, as the operator saw it, [ErrInvalid] for CannotTell or a store
-// that is no [Resolver], [ErrStoreUnavailable], after which Lookup tells whether it
-// has been entered.
+// not, or no longer, as the operator saw it, [ErrInvalid] for CannotTell, a key
+// that is none or a store that is no [Resolver], and [ErrStoreUnavailable] or that of
+// ctx, after which Lookup tells whether it has been entered.
 func (g *Guard) Resolve(ctx context.Context, k Key, attempt int64, v Verdict) error {
 	if err := k.Validate(); err != nil {
 		return err

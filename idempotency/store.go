@@ -35,9 +35,10 @@ type Store interface {
 	// r.Retention from now. ErrLeaseLost: it is not in progress under that owner.
 	Renew(ctx context.Context, r RenewRequest) error
 
-	// Complete makes it SUCCESS with the response, forgotten r.Retention from now.
-	// It takes the owner's token but not a live lease: if nobody has taken over,
-	// who is late still completes. ErrLeaseLost: it is another's, and unchanged. A
+	// Complete makes it SUCCESS with the response. It lives for at least r.Retention
+	// from now, and no call makes its life shorter than an earlier one has. It takes
+	// the owner's token but not a live lease: if nobody has taken over, who is late
+	// still completes. ErrLeaseLost: it is another's, and unchanged. A
 	// record that has gone is put back, since what it stood for has been done.
 	Complete(ctx context.Context, r CompleteRequest) (Completion, error)
 
@@ -94,7 +95,7 @@ type ClaimRequest struct {
 
 	Owner     Token
 	Lease     time.Duration // how long the owner has it without renewing
-	Retention time.Duration // how long the record is kept, counted from now
+	Retention time.Duration // how long the record is kept at least, counted from now
 	Holder    string        // for people
 }
 
@@ -182,5 +183,5 @@ type Resolution struct {
 	Attempt   int64 // the record's, as the operator saw it
 	Happened  bool
 	Response  []byte        // if it happened
-	Retention time.Duration // if it happened: how long the record is kept from now
+	Retention time.Duration // if it happened: how long the record is kept at least, from now
 }

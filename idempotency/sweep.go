@@ -21,8 +21,8 @@ type SweepReport struct {
 // minute or so, by a ticker of the caller's.
 //
 // It ends early with the first error, with what it has done until then: that of
-// ctx, [ErrStoreUnavailable], or [ErrInvalid] if there is no Reconciler or the
-// store is no [Lister].
+// ctx, [ErrStoreUnavailable], or [ErrInvalid] if limit is less than 1, there is no
+// Reconciler or the store is no [Lister].
 func (g *Guard) Sweep(ctx context.Context, limit int) (SweepReport, error) {
 	var report SweepReport
 	lister, ok := g.store.(Lister)

@@ -16,7 +16,7 @@ func compare(s compareSettings, stdout, stderr io.Writer, signals <-chan os.Sign
 	defer cancel()
 	go heed(signals, cancel, os.Exit, stderr)
 
-	text, object, err := outputs(s.json, stdout, stderr)
+	text, object, page, err := s.outputs(stdout, stderr)
 	if err != nil {
 		fmt.Fprintln(stderr, "redlock-bench:", err)
 		return exitFailed
@@ -24,13 +24,28 @@ func compare(s compareSettings, stdout, stderr io.Writer, signals <-chan os.Sign
 	c, err := contest{compareSettings: s, say: stderr, measure: inChild}.report(ctx)
 	if err == nil {
 		c.text(text)
-		err = errors.Join(c.object(object), c.page(s.html), c.document(s.write))
+		err = errors.Join(c.object(object), c.page(page), c.document(s.write))
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "redlock-bench:", err)
 		return exitFailed
 	}
 	return c.status()
+}
+
+// outputs are where a comparison goes; without an object or a page they are nil.
+// What cannot be written is refused before anything is measured.
+func (s compareSettings) outputs(stdout, stderr io.Writer) (text io.Writer, object io.WriteCloser, page *os.File, err error) {
+	if err = hasPlace(s.write); err != nil {
+		return nil, nil, nil, err
+	}
+	if s.html != "" {
+		if page, err = create("html", s.html); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	text, object, err = outputs(s.json, stdout, stderr)
+	return text, object, page, err
 }
 
 // status is the exit status of a comparison. How fast anything was has no part in
@@ -55,16 +70,12 @@ func (c comparison) object(to io.WriteCloser) error {
 	return errors.Join(writeJSON(to, c), to.Close())
 }
 
-// page writes a comparison as HTML into a file, if that is wanted.
-func (c comparison) page(name string) error {
-	if name == "" {
+// page writes a comparison as HTML, if that is wanted.
+func (c comparison) page(to *os.File) error {
+	if to == nil {
 		return nil
 	}
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(c.html(f), f.Close())
+	return errors.Join(c.html(to), to.Close())
 }
 
 // report makes the comparison.

@@ -71,7 +71,26 @@ func parseCompare(args []string) (compareSettings, error) {
 	if s.nodes, err = parseNodes(*nodes); err != nil {
 		return s, fmt.Errorf("flag -nodes: %w", err)
 	}
+	if err = s.apart(); err != nil {
+		return s, err
+	}
 	return s, s.possible(given)
+}
+
+// apart says which files would be written twice, or into one called -.
+func (s *compareSettings) apart() error {
+	for option, name := range map[string]string{"html": s.html, "write": s.write} {
+		switch {
+		case name == "-":
+			return fmt.Errorf("flag -%s: want the name of a file: only -json writes to standard output", option)
+		case name != "" && name == s.json:
+			return fmt.Errorf("flag -%s: -json writes %s too: want a file for each", option, name)
+		}
+	}
+	if s.html != "" && s.html == s.write {
+		return fmt.Errorf("flag -html: -write writes %s too: want a file for each", s.html)
+	}
+	return nil
 }
 
 // hurry is what -quick changes, unless a flag says otherwise.

@@ -14,7 +14,7 @@ func createHistory(name string) (*os.File, error) {
 	if name == "" {
 		return nil, nil
 	}
-	return os.Create(name)
+	return create("history", name)
 }
 
 // writeHistory writes the events of all leases to a file, if there is one, and

@@ -239,8 +239,17 @@ func outputs(name string, stdout, stderr io.Writer) (text io.Writer, object io.W
 	case "-":
 		return stderr, kept{stdout}, nil
 	}
-	f, err := os.Create(name)
+	f, err := create("json", name)
 	return stdout, f, err
+}
+
+// create makes the file that a flag names.
+func create(option, name string) (*os.File, error) {
+	f, err := os.Create(name)
+	if err != nil {
+		return nil, fmt.Errorf("flag -%s: %w: want a file that can be written", option, err)
+	}
+	return f, nil
 }
 
 // kept is a writer that others go on using.

@@ -18,6 +18,26 @@ const (
 // errNoMarkers says that a document has no place for figures.
 var errNoMarkers = errors.New("want a line " + markerFrom + " and after it a line " + markerTo + ", each once")
 
+// hasPlace says why a comparison cannot be written into a document, if that is
+// wanted.
+func hasPlace(name string) error {
+	if name == "" {
+		return nil
+	}
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("flag -write: %w: want a document that is there and can be written", err)
+	}
+	text, err := io.ReadAll(f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("flag -write: %w", err)
+	}
+	if _, err := between(text, nil); err != nil {
+		return fmt.Errorf("flag -write: %s: %w", name, err)
+	}
+	return nil
+}
+
 // document writes the figures of a comparison into a document, if that is wanted.
 func (c comparison) document(name string) error {
 	if name == "" {

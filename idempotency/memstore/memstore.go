@@ -15,7 +15,8 @@ import (
 )
 
 // Store is a store in memory. It is an [idempotency.Store],
-// [idempotency.Lister] and [idempotency.Resolver].
+// [idempotency.Lister] and [idempotency.Resolver]; its methods may be called
+// concurrently. Records that have expired make room as others are claimed.
 type Store struct {
 	clock clock.Clock
 	begun clock.Instant

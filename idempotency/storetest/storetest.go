@@ -32,8 +32,25 @@ type Subject struct {
 	Forget func(ctx context.Context, k idempotency.Key) error
 }
 
-// Run tests s.
+func (s Subject) validate() error {
+	switch {
+	case s.Store == nil:
+		return errors.New("Subject.Store is nil: want the store to be tested")
+	case s.Elapse == nil:
+		return errors.New("Subject.Elapse is nil: want a function that makes time go by for a record")
+	case s.Forget == nil:
+		return errors.New("Subject.Forget is nil: want a function that makes the store lose a record")
+	}
+	return nil
+}
+
+// Run tests s, in subtests one after another. Those of Lister and Resolver pass if
+// the store is none. Without a Store, Elapse or Forget the test fails at once.
 func Run(t *testing.T, s Subject) {
+	t.Helper()
+	if err := s.validate(); err != nil {
+		t.Fatal(err)
+	}
 	for name, test := range map[string]func(*trial){
 		"FourAnswers":                             fourAnswers,
 		"OneOfManyClaimsIsFirst":                  oneOfManyClaimsIsFirst,
