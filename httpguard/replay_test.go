@@ -1,6 +1,7 @@
 package httpguard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -100,6 +101,29 @@ func TestTypeIsGuessedAsEver(t *testing.T) {
 			a := send(t, server, "POST", "/orders", "{}", "Idempotency-Key", "k1")
 			if got := a.header.Get("Content-Type"); got != c.want {
 				t.Errorf("%s: %q, want %q", name, got, c.want)
+			}
+		}
+	}
+}
+
+// A type that middleware further out has set is the handler's too, and each time.
+func TestReplayKeepsTheTypeThatWasSetFurtherOut(t *testing.T) {
+	for name, typed := range map[string]string{"left alone": "", "set again": "application/json", "set to another": "text/plain"} {
+		s := newService(t, IdempotentConfig{}, idempotency.Config{})
+		s.create = func(w http.ResponseWriter, _ *http.Request) {
+			if typed != "" {
+				w.Header().Set("Content-Type", typed)
+			}
+			io.WriteString(w, "{}")
+		}
+		server := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			s.handler.ServeHTTP(w, r)
+		}), false)
+		for range 2 {
+			a := send(t, server, "POST", "/orders", "{}", "Idempotency-Key", "k1")
+			if got, want := a.header.Get("Content-Type"), cmp.Or(typed, "application/json"); got != want {
+				t.Errorf("%s: %q, want %q", name, got, want)
 			}
 		}
 	}
