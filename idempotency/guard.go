@@ -50,7 +50,7 @@ func (r Request) validate() error {
 	if r.Fingerprint == "" {
 		return errors.Join(r.Key.Validate(), invalid("Request.Fingerprint is empty"))
 	}
-	return r.Key.Validate()
+	return errors.Join(r.Key.Validate(), areText(r.Fingerprint, r.Alternates))
 }
 
 // Func is what is to be run once. It may outlive the call's context, which does
