@@ -34,7 +34,8 @@ const (
 // A panic goes on after the record has been marked. What answers mean: [EffectOf].
 //
 // Authentication and authorization come before it, so that nobody is shown an answer who
-// may not see it any more; so does compression. The error names the field of cfg that is not
+// may not see it any more; so does compression. What reads bodies comes behind it: one that
+// has been read before is refused with 500, save a form with a url-encoded body. The error names the field of cfg that is not
 // valid and what would be right.
 func Idempotent(guard *idempotency.Guard, cfg IdempotentConfig) (func(http.Handler) http.Handler, error) {
 	cfg, err := cfg.withDefaults()
