@@ -217,6 +217,17 @@ func TestRedactedIsShownOnce(t *testing.T) {
 	}
 }
 
+// Redact may change what it is given in place: the client gets none of that.
+func TestRedactingInPlaceLeavesTheAnswer(t *testing.T) {
+	s := newService(t, IdempotentConfig{Redact: func(r *Response) { r.Header["Location"][0] = "/cards/****" }}, idempotency.Config{})
+	s.create = func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Location", "/cards/4000") }
+	for _, want := range []string{"/cards/4000", "/cards/****"} {
+		if got := s.post().header.Get("Location"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // What does not come from a handler is held to the same rules.
 func TestReconciledAnswerHasNoHeadersThatAreNotStored(t *testing.T) {
 	s := newService(t, IdempotentConfig{StoreHeaders: []string{"X-Total"}}, idempotency.Config{
