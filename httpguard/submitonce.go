@@ -210,16 +210,16 @@ func (s *submitOnce) serve(w http.ResponseWriter, r *http.Request, next http.Han
 	key := submitKey(user, r, s.Intent(r, body))
 	lease, err := s.locker.TryAcquire(r.Context(), key)
 	d := s.decide(r.Context(), err)
+	if d == Admitted { // from here on, as Decided may panic
+		defer s.guard(r.Context(), lease)()
+	}
 	s.Decided(r, d, err)
 	switch d {
 	case Refused:
 		s.tooFast(s.locker.Remaining(r.Context(), key)).write(w, s.DocsURL)
 	case Unavailable, Abandoned:
 		lockDown().write(w, s.DocsURL)
-	case Bypassed:
-		next.ServeHTTP(w, r)
-	case Admitted:
-		defer s.guard(r.Context(), lease)()
+	case Bypassed, Admitted:
 		next.ServeHTTP(w, r)
 	}
 }

@@ -122,7 +122,14 @@ func (g *Guard) Do(ctx context.Context, r Request, fn Func) (Result, Info, error
 	}
 	ex := &Execution{Key: r.Key, guard: g, owner: NewToken(), fingerprint: r.Fingerprint}
 	claimed := g.config.Clock.Now()
+	told := false
+	defer func() {
+		if !told { // a hook has panicked, and nobody runs
+			g.unclaim(ctx, ex)
+		}
+	}()
 	claim, err := g.claim(ctx, r, ex.owner)
+	told = true
 	if err != nil {
 		if r.RunDegraded && errors.Is(err, ErrStoreUnavailable) {
 			ex.Degraded = true
