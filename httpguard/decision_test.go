@@ -105,3 +105,13 @@ func TestNobodyIsNoPrincipal(t *testing.T) {
 		t.Error("the handler ran")
 	}
 }
+
+func TestADecidedThatPanicsLeavesNoLock(t *testing.T) {
+	lock := newMemoryLock()
+	lock.released = make(chan string, 1)
+	h := submitOnceOn(t, lock, SubmitConfig{Decided: func(*http.Request, Decision, error) { panic("hook") }}, newOrder())
+	if _, panicked := recorded(h, request("POST", "/orders", "{}")); panicked != "hook" {
+		t.Fatalf("panicked with %v", panicked)
+	}
+	await(t, lock.released)
+}

@@ -47,7 +47,7 @@ func storedHeader(before, after http.Header, listed map[string]bool) http.Header
 			len(values) == 0, slices.Equal(values, before[name]):
 			continue
 		}
-		stored[name] = values
+		stored[name] = slices.Clone(values)
 	}
 	return stored
 }

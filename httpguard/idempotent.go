@@ -34,7 +34,8 @@ const (
 // A panic goes on after the record has been marked. What answers mean: [EffectOf].
 //
 // Authentication and authorization come before it, so that nobody is shown an answer who
-// may not see it any more; so does compression. The error names the field of cfg that is not
+// may not see it any more; so does compression. What reads bodies comes behind it: one that
+// has been read before is refused with 500, save a form with a url-encoded body. The error names the field of cfg that is not
 // valid and what would be right.
 func Idempotent(guard *idempotency.Guard, cfg IdempotentConfig) (func(http.Handler) http.Handler, error) {
 	cfg, err := cfg.withDefaults()
@@ -105,12 +106,15 @@ func (i *idempotent) fingerprints(r *http.Request, body []byte) (current fingerp
 	return prints[0], prints[1:], nil
 }
 
-// shortened is text as a part of a key, which has 255 bytes at most.
+// shortened is text as a part of a key, which has 255 bytes at most. What looks as if
+// it had been shortened is, so that nobody can take a name that stands for another's.
 func shortened(text string) string {
-	if len(text) <= 255 {
+	const kept, mark = 128, " ~"
+	looksSo := len(text) == kept+len(mark)+2*sha256.Size && text[kept:kept+len(mark)] == mark
+	if len(text) <= 255 && !looksSo {
 		return text
 	}
-	return fmt.Sprintf("%s ~%x", text[:128], sha256.Sum256([]byte(text)))
+	return fmt.Sprintf("%s%s%x", text[:kept], mark, sha256.Sum256([]byte(text)))
 }
 
 // once runs next, or answers with what came of it before, or with why neither can be.

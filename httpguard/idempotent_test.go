@@ -1,6 +1,7 @@
 package httpguard
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -122,6 +123,24 @@ func TestOnlyTheSamePrincipalGetsTheAnswer(t *testing.T) {
 	r := keyed("k1", "{}")
 	r.Header.Del("User")
 	wantProblem(t, record(s.handler, r), http.StatusForbidden, "principal-missing")
+}
+
+// A principal that is too long for a key is shortened, and nobody else can have a name
+// that is shortened, or has been, to the same.
+func TestLongPrincipalsDoNotMeet(t *testing.T) {
+	s := newService(t, IdempotentConfig{}, idempotency.Config{})
+	long := strings.Repeat("p", 300)
+	digest := sha256.Sum256([]byte(long))
+	for n, principal := range []string{long, long + "p", long[:255], fmt.Sprintf("%s ~%x", long[:128], digest)} {
+		for again := range 2 {
+			r := keyed("k1", `{"skuId":1}`)
+			r.Header.Set("User", principal)
+			isOrder(t, record(s.handler, r), again > 0)
+		}
+		if got := s.runs.Load(); got != int64(n+1) {
+			t.Errorf("after %q: %d runs, want %d", principal, got, n+1)
+		}
+	}
 }
 
 func TestWhatTellsRequestsApart(t *testing.T) {

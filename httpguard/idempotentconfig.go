@@ -179,13 +179,19 @@ func (c IdempotentConfig) validate() error {
 
 // Fingerprint is what tells requests under one key apart by default: the method,
 // the path, the query, the type of the body, and the body, by its value if it is
-// JSON. Headers, such as those of a trace, don't count. The error, for JSON that is
-// not strict, is a [*fingerprint.InputError].
+// JSON; one that is compressed is compared as it came. Headers, such as those of a
+// trace, don't count. The error, for JSON that is not strict, is a
+// [*fingerprint.InputError].
 func Fingerprint(s *fingerprint.Scheme, r *http.Request, body []byte) (fingerprint.Print, error) {
 	kind := mediaType(r.Header.Get("Content-Type"))
 	if len(body) > 0 && isJSON(kind) {
-		var err error
-		if body, err = fingerprint.Canonical(nil, body, fingerprint.Limits{Bytes: len(body)}); err != nil {
+		canonical, err := fingerprint.Canonical(nil, body, fingerprint.Limits{Bytes: len(body)})
+		switch encoding := r.Header.Get("Content-Encoding"); {
+		case err == nil:
+			body = canonical
+		case encoding != "":
+			kind += " " + encoding
+		default:
 			return "", err
 		}
 	}

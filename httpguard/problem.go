@@ -3,6 +3,7 @@ package httpguard
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -58,7 +59,7 @@ func (p problem) write(w http.ResponseWriter, docs string) {
 
 // wholeSeconds rounds up, so that who waits that long does not come too early.
 func wholeSeconds(d time.Duration) int {
-	return max(1, int((d+time.Second-1)/time.Second))
+	return max(1, int((min(d, math.MaxInt64-time.Second)+time.Second-1)/time.Second))
 }
 
 // docsURL is the page that problems are explained on.

@@ -1,6 +1,7 @@
 package httpguard
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -47,7 +48,7 @@ func TestEveryProblemIsExplained(t *testing.T) {
 
 func TestSecondsAreRoundedUpAndAtLeastOne(t *testing.T) {
 	for d, want := range map[time.Duration]int{
-		1: 1, time.Second: 1, time.Second + 1: 2, 3200 * time.Millisecond: 4, time.Hour: 3600,
+		1: 1, time.Second: 1, time.Second + 1: 2, 3200 * time.Millisecond: 4, time.Hour: 3600, math.MaxInt64: int(math.MaxInt64 / time.Second),
 	} {
 		if got := wholeSeconds(d); got != want {
 			t.Errorf("%v: %d, want %d", d, got, want)

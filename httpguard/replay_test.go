@@ -1,6 +1,7 @@
 package httpguard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -105,6 +106,29 @@ func TestTypeIsGuessedAsEver(t *testing.T) {
 	}
 }
 
+// A type that middleware further out has set is the handler's too, and each time.
+func TestReplayKeepsTheTypeThatWasSetFurtherOut(t *testing.T) {
+	for name, typed := range map[string]string{"left alone": "", "set again": "application/json", "set to another": "text/plain"} {
+		s := newService(t, IdempotentConfig{}, idempotency.Config{})
+		s.create = func(w http.ResponseWriter, _ *http.Request) {
+			if typed != "" {
+				w.Header().Set("Content-Type", typed)
+			}
+			io.WriteString(w, "{}")
+		}
+		server := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			s.handler.ServeHTTP(w, r)
+		}), false)
+		for range 2 {
+			a := send(t, server, "POST", "/orders", "{}", "Idempotency-Key", "k1")
+			if got, want := a.header.Get("Content-Type"), cmp.Or(typed, "application/json"); got != want {
+				t.Errorf("%s: %q, want %q", name, got, want)
+			}
+		}
+	}
+}
+
 // The handler changes the request as handlers do; its record is found all the same.
 //
 // field-reports: 72
@@ -190,6 +214,18 @@ func TestRedactedIsShownOnce(t *testing.T) {
 	}
 	if a := s.post(); a.body != "**** 1234" || a.header.Get("Location") != "" {
 		t.Errorf("again: %v %q", a.header, a.body)
+	}
+}
+
+// Redact may change what it is given in place: the client gets none of that.
+func TestRedactingInPlaceLeavesTheAnswer(t *testing.T) {
+	s := newService(t, IdempotentConfig{Redact: func(r *Response) { r.Header["Location"][0] = "/cards/****" }}, idempotency.Config{})
+	s.create = func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Location", "/cards/4000") }
+	server := serve(t, s.handler, false)
+	for _, want := range []string{"/cards/4000", "/cards/****"} {
+		if got := send(t, server, "POST", "/orders", "{}", "Idempotency-Key", "k1").header.Get("Location"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 

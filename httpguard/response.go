@@ -56,8 +56,8 @@ func (r Response) Send(w http.ResponseWriter) error {
 	}
 	if bodyAllowed(r.Status) {
 		w.Header().Set("Content-Length", strconv.Itoa(len(r.Body)))
-		if _, typed := r.Header["Content-Type"]; !typed {
-			w.Header()["Content-Type"] = nil // the handler wanted none, and none is to be guessed
+		if _, typed := w.Header()["Content-Type"]; !typed {
+			w.Header()["Content-Type"] = nil // there was none, and none is to be guessed
 		}
 	}
 	w.WriteHeader(r.Status)

@@ -55,8 +55,8 @@ type SubmitConfig struct {
 
 	// Keyed guards requests with an Idempotency-Key too. Otherwise they pass, for
 	// [Idempotent] to answer a duplicate with the first one's result rather than with
-	// 429. Set it where no Idempotent takes them; behind one it stops a submission
-	// that comes twice with two keys.
+	// 429. Set it where no Idempotent takes them, or not with this method; behind one
+	// it stops a submission that comes twice with two keys.
 	Keyed bool
 
 	// DocsURL is the page that the types of problems are on, each under its name;
@@ -150,7 +150,8 @@ func (c SubmitConfig) withDefaults() (SubmitConfig, error) {
 // and the other is answered 429 at once, as problem details with Retry-After.
 //
 // JSON bodies are the same if they have the same value, others if they have the
-// same bytes. Requests that change nothing (GET, HEAD, OPTIONS and TRACE) pass.
+// same bytes. What reads bodies comes behind it: one that has been read before is
+// refused with 500, save a form with a url-encoded body. Requests that change nothing (GET, HEAD, OPTIONS and TRACE) pass.
 //
 // The lock is released as soon as the handler has returned or panicked, beside
 // the answer, which does not wait for it; the locker's Close does. So the same that
@@ -209,16 +210,16 @@ func (s *submitOnce) serve(w http.ResponseWriter, r *http.Request, next http.Han
 	key := submitKey(user, r, s.Intent(r, body))
 	lease, err := s.locker.TryAcquire(r.Context(), key)
 	d := s.decide(r.Context(), err)
+	if d == Admitted { // from here on, as Decided may panic
+		defer s.guard(r.Context(), lease)()
+	}
 	s.Decided(r, d, err)
 	switch d {
 	case Refused:
 		s.tooFast(s.locker.Remaining(r.Context(), key)).write(w, s.DocsURL)
 	case Unavailable, Abandoned:
 		lockDown().write(w, s.DocsURL)
-	case Bypassed:
-		next.ServeHTTP(w, r)
-	case Admitted:
-		defer s.guard(r.Context(), lease)()
+	case Bypassed, Admitted:
 		next.ServeHTTP(w, r)
 	}
 }

@@ -99,8 +99,8 @@ func (c Config) validate() error {
 	if c.ExecTimeout < 0 {
 		errs = append(errs, invalid("Config.ExecTimeout is %v: want more than 0", c.ExecTimeout))
 	}
-	if least := c.ExecTimeout + c.Lease; c.Retention < least {
-		errs = append(errs, invalid("Config.Retention is %v: want at least ExecTimeout and Lease together, %v", c.Retention, least))
+	if c.Retention < c.Lease || c.Retention-c.Lease < c.ExecTimeout {
+		errs = append(errs, invalid("Config.Retention is %v: want at least ExecTimeout, %v, and Lease, %v, together", c.Retention, c.ExecTimeout, c.Lease))
 	}
 	if c.UnknownRetry < time.Millisecond || c.UnknownRetry >= c.Retention {
 		errs = append(errs, invalid("Config.UnknownRetry is %v: want 1ms or more and less than the Retention, %v, after which it would be forgotten", c.UnknownRetry, c.Retention))

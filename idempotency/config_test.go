@@ -2,10 +2,12 @@ package idempotency_test
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/quorumlock/quorumlock/fingerprint"
 	"github.com/quorumlock/quorumlock/idempotency"
 )
 
@@ -21,6 +23,8 @@ func TestBadSettingsAreRefusedByName(t *testing.T) {
 		"soon forgotten":   {idempotency.Config{Retention: 40 * time.Second}, []string{"Retention"}},
 		"long runs":        {idempotency.Config{ExecTimeout: 25 * time.Hour}, []string{"Retention"}},
 		"backwards":        {idempotency.Config{ExecTimeout: -1, UnknownRetry: -1, MaxResponse: -1}, []string{"ExecTimeout", "UnknownRetry", "MaxResponse"}},
+		"a long lease":     {idempotency.Config{Lease: math.MaxInt64, StoreTimeout: time.Second}, []string{"Retention"}},
+		"for ever":         {idempotency.Config{Retention: math.MaxInt64}, nil},
 		"a long pause":     {idempotency.Config{UnknownRetry: 24 * time.Hour}, []string{"UnknownRetry"}},
 		"a patient store":  {idempotency.Config{StoreTimeout: 15 * time.Second}, []string{"StoreTimeout"}},
 		"an instant store": {idempotency.Config{StoreTimeout: -time.Second}, []string{"StoreTimeout"}},
@@ -48,6 +52,8 @@ func TestRequestsWithoutAPrincipalOrAFingerprintAreRefused(t *testing.T) {
 		"Operation":   func(r *idempotency.Request) { r.Key.Operation = "" },
 		"Value":       func(r *idempotency.Request) { r.Key.Value = strings.Repeat("x", 256) },
 		"Fingerprint": func(r *idempotency.Request) { r.Fingerprint = "" },
+		"no text":     func(r *idempotency.Request) { r.Fingerprint = "v1:\xff" },
+		"without NUL": func(r *idempotency.Request) { r.Alternates = []fingerprint.Print{"v1:\x00"} },
 	} {
 		r := asked
 		spoil(&r)

@@ -50,7 +50,7 @@ func (r Request) validate() error {
 	if r.Fingerprint == "" {
 		return errors.Join(r.Key.Validate(), invalid("Request.Fingerprint is empty"))
 	}
-	return r.Key.Validate()
+	return errors.Join(r.Key.Validate(), areText(r.Fingerprint, r.Alternates))
 }
 
 // Func is what is to be run once. It may outlive the call's context, which does
@@ -122,7 +122,14 @@ func (g *Guard) Do(ctx context.Context, r Request, fn Func) (Result, Info, error
 	}
 	ex := &Execution{Key: r.Key, guard: g, owner: NewToken(), fingerprint: r.Fingerprint}
 	claimed := g.config.Clock.Now()
+	told := false
+	defer func() {
+		if !told { // a hook has panicked, and nobody runs
+			g.unclaim(ctx, ex)
+		}
+	}()
 	claim, err := g.claim(ctx, r, ex.owner)
+	told = true
 	if err != nil {
 		if r.RunDegraded && errors.Is(err, ErrStoreUnavailable) {
 			ex.Degraded = true

@@ -3,7 +3,9 @@ package idempotency
 import (
 	"context"
 	"iter"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/quorumlock/quorumlock/fingerprint"
 )
@@ -114,6 +116,27 @@ func (r ClaimRequest) Validate() error {
 		return invalid("ClaimRequest.Lease is %v: want at least 1ms", r.Lease)
 	case r.Retention < r.Lease:
 		return invalid("ClaimRequest.Retention is %v: want at least the lease, %v", r.Retention, r.Lease)
+	}
+	return areText(r.Fingerprint, r.Alternates)
+}
+
+// areText returns an error if one of a request's fingerprints is not what every
+// store can keep. One that a store refused would pass for a store that is away.
+func areText(current fingerprint.Print, alternates []fingerprint.Print) error {
+	if err := isText(current); err != nil {
+		return err
+	}
+	for _, p := range alternates {
+		if err := isText(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func isText(p fingerprint.Print) error {
+	if !utf8.ValidString(string(p)) || strings.Contains(string(p), "\x00") {
+		return invalid("the fingerprint %q is no text: want UTF-8 without NUL, such as hexadecimal digits", string(p))
 	}
 	return nil
 }

@@ -122,3 +122,28 @@ func TestATraceIsToldOfTrouble(t *testing.T) {
 		}
 	})
 }
+
+// A hook that panics before anything has run leaves nobody's claim behind.
+func TestAClaimWhoseHookPanicsIsGivenUp(t *testing.T) {
+	fails := func() { panic("hook") }
+	for name, trace := range map[string]*idempotency.Trace{
+		"Claimed": {Claimed: func(idempotency.ClaimEvent) { fails() }},
+		"Called": {Called: func(e idempotency.CallEvent) {
+			if e.Step == "claim" {
+				fails()
+			}
+		}},
+	} {
+		s := memory()
+		func() {
+			defer func() { recover() }()
+			var c counter
+			guard(t, s, idempotency.Config{Trace: trace}).Do(t.Context(), asked, c.answering("", 0))
+			t.Errorf("%s: no panic, %d runs", name, c.runs())
+		}()
+		var c counter
+		if _, info, err := guard(t, s, idempotency.Config{}).Do(t.Context(), asked, c.answering("", 0)); err != nil || info.Outcome != idempotency.Created {
+			t.Errorf("%s: the next finds %v, %v", name, info.Outcome, err)
+		}
+	}
+}

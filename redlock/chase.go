@@ -66,13 +66,25 @@ func (c *chase) learn(votes []Vote) {
 		if c.holder != "" && c.seen == node && c.holder != holder {
 			c.passed++
 			c.n = min(c.n, max(eager, calm-c.passed))
-			if c.passed%8 != 0 { // a gate knows nothing of a quorum
+			if c.passed%8 != 0 && quorate(votes) { // a gate knows nothing of a quorum
 				c.gate = node
 			}
 		}
 		c.seen, c.holder = node, holder
 		return
 	}
+}
+
+// quorate reports whether enough nodes voted to grant a lock, as far as they were asked.
+// If not, the lack of them is why the attempt failed, and a gate would not see it.
+func quorate(votes []Vote) bool {
+	voting := 0
+	for _, v := range votes {
+		if v.Vote == quorum.Granted || v.Vote == quorum.Denied || v.Err == errNotAsked {
+			voting++
+		}
+	}
+	return voting >= quorum.Majority(len(votes))
 }
 
 // poll asks all nodes, unless one of them is the gate and does not grant.

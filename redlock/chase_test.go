@@ -181,6 +181,33 @@ func TestASilentGateIsPassedBy(t *testing.T) {
 	})
 }
 
+// Where too few nodes vote, a gate that denies does not pass that off as another's
+// lock.
+func TestAGateHidesNoOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem, nodes := memNodes(3)
+		end := passing(mem, "k")
+		l := newLocker(t, nodes, Config{Backoff: steady})
+		for i := range 20 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second+time.Duration(i)*13*time.Millisecond)
+			time.AfterFunc(500*time.Millisecond, func() {
+				for _, n := range mem[1:] {
+					n.set(func(n *memNode) { n.fail = errors.New("OOM command not allowed") })
+				}
+			})
+			_, err := l.Acquire(ctx, "k")
+			cancel()
+			if errors.Is(err, ErrHeld) || !errors.Is(err, ErrNoQuorum) {
+				t.Error(err)
+			}
+			for _, n := range mem[1:] {
+				n.set(func(n *memNode) { n.fail = nil })
+			}
+		}
+		end()
+	})
+}
+
 // What ends in front of the gate says so, and leaves nothing.
 func TestAWaitThatEndsAtTheGateSaysWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -194,8 +195,11 @@ func (s *Store) Get(ctx context.Context, k idempotency.Key) (idempotency.Record,
 	return r.record(k), err
 }
 
-// micros is d as statements take it, rounded up.
-func micros(d time.Duration) int64 { return int64((d + time.Microsecond - 1) / time.Microsecond) }
+// micros is d as statements take it, rounded up, unless it is the longest there is.
+func micros(d time.Duration) int64 {
+	d = min(d, math.MaxInt64-time.Microsecond)
+	return int64((d + time.Microsecond - 1) / time.Microsecond)
+}
 
 // array is prints as the text of an array: drivers differ in what else they take
 // for one.

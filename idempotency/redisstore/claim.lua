@@ -41,7 +41,8 @@ if #flat == 0 then
   return reply(0, 'CREATED', 'P')
 end
 
-if not (r.fp and r.st and r.att and r.sa) or r.st ~= 'S' and not r.lu then
+local known = r.st == 'P' or r.st == 'S' or r.st == 'U'
+if not (known and r.fp and tonumber(r.att) and tonumber(r.sa) and tonumber(r.lu or r.st == 'S' and 0)) then
   return redis.error_reply('NORECORD the key holds something else')
 end
 local same = false

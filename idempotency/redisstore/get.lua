@@ -3,7 +3,8 @@
 -- Returns st, fp, att, by, why, sa, lu, now, the ms left until it expires, and
 -- res, as claim.lua does, or nothing if there is no record.
 local st, fp, att, by, why, sa, lu, res = unpack(redis.call('HMGET', KEYS[1], 'st', 'fp', 'att', 'by', 'why', 'sa', 'lu', 'res'))
-if not (st and fp and att and sa) or st ~= 'S' and not lu then
+local known = st == 'P' or st == 'S' or st == 'U'
+if not (known and fp and tonumber(att) and tonumber(sa) and tonumber(lu or st == 'S' and 0)) then
   return {}
 end
 local time = redis.call('TIME')

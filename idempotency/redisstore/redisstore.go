@@ -13,6 +13,7 @@ import (
 	"context"
 	_ "embed" // for the scripts
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -161,8 +162,10 @@ func flag(b bool) string {
 }
 
 // millis is d as scripts take it, rounded up: a lease is never shorter than what
-// was asked for.
+// was asked for. Only the longest there is stays below, so that what comes back is
+// a Duration too.
 func millis(d time.Duration) int64 {
+	d = min(d, math.MaxInt64-time.Millisecond)
 	return int64((d + time.Millisecond - 1) / time.Millisecond)
 }
 

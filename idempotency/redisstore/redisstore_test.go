@@ -193,6 +193,15 @@ func TestAnothersKeyIsLeftAlone(t *testing.T) {
 		"without a life": func(key string) error {
 			return client.HSet(t.Context(), key, "fp", "v1:x", "st", "P", "att", 1, "sa", 1).Err()
 		},
+		"in another state": func(key string) error {
+			return client.HSet(t.Context(), key, "fp", "v1:x", "st", "X", "att", 1, "sa", 1, "lu", 1).Err()
+		},
+		"counted in words": func(key string) error {
+			return client.HSet(t.Context(), key, "fp", "v1:x", "st", "P", "att", "one", "sa", 1, "lu", 1).Err()
+		},
+		"begun in words": func(key string) error {
+			return client.HSet(t.Context(), key, "fp", "v1:x", "st", "P", "att", 1, "sa", "now", "lu", 1).Err()
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := claim("a")

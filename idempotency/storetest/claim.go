@@ -180,6 +180,8 @@ func claimsThatLackSomethingAreRefused(t *trial) {
 		"no owner":       func(r *idempotency.ClaimRequest) { r.Owner = "" },
 		"no fingerprint": func(r *idempotency.ClaimRequest) { r.Fingerprint = "" },
 		"no principal":   func(r *idempotency.ClaimRequest) { r.Key.Principal = "" },
+		"no text":        func(r *idempotency.ClaimRequest) { r.Fingerprint = "v1:\x00" },
+		"no UTF-8":       func(r *idempotency.ClaimRequest) { r.Alternates = []fingerprint.Print{"v1:\xff"} },
 	} {
 		r := t.request("a")
 		lacking(&r)

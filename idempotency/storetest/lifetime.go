@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"math"
 	"time"
 
 	"github.com/quorumlock/quorumlock/idempotency"
@@ -83,4 +84,33 @@ func anExpiredRecordIsNone(t *trial) {
 	if r := t.get(); r.Fingerprint != printX || r.Attempt != 1 || string(r.Response) != "very late" {
 		t.Errorf("put back: %+v", r)
 	}
+}
+
+// The longest time there is does not come out as one that is over.
+func foreverIsLong(t *trial) {
+	const forever = time.Duration(math.MaxInt64)
+	const far = 100 * 365 * 24 * time.Hour
+	kept := func(what string) {
+		t.Helper()
+		if r := t.get(); time.Until(r.ExpiresAt) < far {
+			t.Errorf("%s: it expires at %v", what, r.ExpiresAt)
+		}
+	}
+	r := t.request("a")
+	r.Lease, r.Retention = forever, forever
+	_, err := t.Store.Claim(t.Context(), r)
+	t.must(err)
+	kept("claimed")
+	t.must(t.Store.Renew(t.Context(), idempotency.RenewRequest{Key: t.key, Owner: "a", Lease: forever, Retention: forever}))
+	kept("renewed")
+	t.elapse(time.Hour)
+	if c := t.claim("b", idempotency.InProgress); c.Left < far {
+		t.Errorf("a lease for ever has %v left", c.Left)
+	}
+	t.must(t.Store.MarkUnknown(t.Context(), idempotency.UnknownRequest{Key: t.key, Owner: "a", Pause: forever, Retention: forever}))
+	t.claim("b", idempotency.Undecided)
+	_, err = t.Store.Complete(t.Context(), idempotency.CompleteRequest{Key: t.key, Owner: "a", Response: []byte("o1001"), Retention: forever})
+	t.must(err)
+	kept("completed")
+	t.claim("b", idempotency.Replay)
 }

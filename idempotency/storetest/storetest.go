@@ -71,6 +71,7 @@ func Run(t *testing.T, s Subject) {
 		"AbandoningATakeoverLeavesTheQuestion":    abandoningATakeoverLeavesTheQuestion,
 		"LifeIsNeverShortened":                    lifeIsNeverShortened,
 		"RetentionCountsFromCompletion":           retentionCountsFromCompletion,
+		"ForeverIsLong":                           foreverIsLong,
 		"CompletionLeavesTheRest":                 completionLeavesTheRest,
 		"ResponsesAreBytes":                       responsesAreBytes,
 		"KeysDoNotMeet":                           keysDoNotMeet,
