@@ -28,6 +28,7 @@ type client struct {
 	since     time.Duration // when it was halted
 	rests     time.Duration // when it was suspended
 	away      time.Duration // how long it has been halted in all
+	slept     time.Duration // how long it has been suspended, which its monotonic clock does not count
 	resumed   time.Duration // when it was halted last, or its clock stepped
 	held      []*event      // what has come meanwhile
 
@@ -199,7 +200,7 @@ func (c *client) turn(rate float64) {
 	w := c.world
 	w.judge.turned(c, rate)
 	if c.suspended > 0 {
-		c.slept()
+		c.oversleep()
 	}
 	for _, e := range slices.Clone(w.agenda) {
 		if e.timer && e.whose == c {

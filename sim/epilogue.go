@@ -37,10 +37,13 @@ func (w *world) epilogue() {
 		w.liveness(d.chance(0.4))
 	}
 	w.close()
-	w.pass(10*time.Millisecond + p.Weather.Slowest) // what a slow link still carries
+	w.pass(w.carried())
 	w.leftovers("after all was closed")
 	w.connections()
 }
+
+// carried is how long what was sent may be under way when all is well.
+func (w *world) carried() time.Duration { return 10*time.Millisecond + w.plan.Weather.Slowest }
 
 // liveness: everybody gets what nobody has (I7).
 func (w *world) liveness(together bool) {
@@ -162,7 +165,7 @@ func (w *world) leftovers(when string) {
 				continue
 			}
 			h := w.judge.byToken[k.token]
-			held := h != nil && h.released == 0 && w.now < h.until // for all that its holder was promised
+			held := h != nil && h.onNodes(w.now)
 			if o := w.owners[k.token]; o == nil || !o.gone && !held {
 				w.violates("%s has %s with token %s %s", n.name, name, k.token, when)
 			}

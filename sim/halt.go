@@ -38,7 +38,7 @@ func (c *client) resume(suspend bool) {
 	if suspend {
 		if c.suspended--; c.suspended == 0 {
 			c.clock.SetRate(c.clock.rate)
-			c.slept()
+			c.oversleep()
 		}
 	} else {
 		c.paused--
@@ -59,12 +59,13 @@ func (c *client) resume(suspend bool) {
 	}
 }
 
-// slept has the process's clocks count the time for which its machine has been
+// oversleep has the process's clocks count the time for which its machine has been
 // suspended, and its timers leave it out.
-func (c *client) slept() {
+func (c *client) oversleep() {
 	w := c.world
 	slept := w.now - c.rests
 	c.rests = w.now
+	c.slept += slept
 	c.clock.Suspend(time.Duration(float64(slept) * c.clock.rate))
 	for _, e := range slices.Clone(w.agenda) {
 		if e.timer && e.whose == c {

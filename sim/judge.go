@@ -46,6 +46,7 @@ type hold struct {
 	began time.Duration // its acquire was called
 	from  time.Duration // its acquire returned
 	left  time.Duration // what it was promised then
+	slept time.Duration // how long its process had been suspended then
 	until time.Duration // when that is over, by true time; later after extensions
 
 	released time.Duration // Release was called
@@ -59,6 +60,14 @@ type hold struct {
 // a holder who has looked at Remaining only.
 func (h *hold) open(now time.Duration) bool {
 	return now < h.until && h.released == 0 && !h.outvoted
+}
+
+// onNodes reports whether nodes may still have it because nobody releases it: for all
+// that its holder was promised, by a clock that counts no suspended time, and for as
+// long as a slow link may carry the release.
+func (h *hold) onNodes(now time.Duration) bool {
+	slept := h.client.slept - h.slept
+	return h.released == 0 && now < h.until+slept+h.client.world.carried()
 }
 
 // majority is the judge's own, so that a quorum that is counted wrongly is seen.
