@@ -48,7 +48,7 @@ func newClient(w *world, place, life int) *client {
 		c.name += fmt.Sprint("'", life)
 	}
 	c.clock = newProcessClock(c)
-	c.clock.Step(w.skew(100 + uint64(place)))
+	c.clock.Step(w.now + w.skew(100+uint64(place))) // it counts from the start of the world
 	c.rest = event{whose: c, timer: true, rank: c.rank(rankWorker), do: c.wake}
 	for _, n := range w.nodes {
 		c.links = append(c.links, &link{client: c, node: n})

@@ -29,7 +29,7 @@ func (w *world) epilogue() {
 		wait += p.limit()
 	}
 	if w.counts["nokill"] > 0 { // then releases are repeated until nothing old can come any more
-		wait += p.MaxTTL
+		wait += 2 * p.MaxTTL // an extension may come at the key's last moment
 	}
 	w.pass(wait)
 	w.leftovers("after all was released")
