@@ -77,8 +77,8 @@ type ClockFacts struct {
 
 // Facts implements Conn.
 func (c *redisConn) Facts(ctx context.Context, key string, clk clock.Clock) (*Facts, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.calling.Lock()
+	defer c.calling.Unlock()
 	f := &Facts{}
 	err := c.askItself(ctx, f)
 	if err == nil {

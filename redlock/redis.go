@@ -144,20 +144,21 @@ func (n *redisNode) dial(ctx context.Context) (net.Conn, error) {
 // client cannot get another.
 func newRedisConn(o redis.Options, socket net.Conn, limit time.Duration) *redisConn {
 	var once sync.Once
+	h := newHandover(socket)
 	o.Dialer = func(context.Context, string, string) (net.Conn, error) {
 		err := net.ErrClosed
 		once.Do(func() { err = nil })
-		return socket, err
+		return h, err
 	}
 	o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = limit, limit, limit
 	client := redis.NewClient(&o)
-	return &redisConn{client: client, conn: client.Conn(), socket: socket}
+	return &redisConn{client: client, conn: client.Conn(), socket: h, limit: limit}
 }
 
 // identify learns whom the connection has reached, as far as the user may ask.
 func (c *redisConn) identify(ctx context.Context) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.calling.Lock()
+	defer c.calling.Unlock()
 	pipe := c.conn.Pipeline()
 	id := pipe.ClientID(ctx)
 	info := pipe.Info(ctx) // all sections: before version 7 it takes one or all

@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"context"
 	_ "embed" // for the scripts
 
 	"github.com/redis/go-redis/v9"
@@ -17,7 +16,7 @@ var (
 	//go:embed release.lua
 	releaseSource string
 
-	scripts = map[OpKind]script{
+	scripts = [...]script{
 		OpAcquire: newScript(acquireSource),
 		OpStamp:   newScript(stampSource),
 		OpExtend:  newScript(extendSource),
@@ -32,51 +31,59 @@ func newScript(source string) script {
 	return script{source, redis.NewScript(source).Hash()}
 }
 
-// script is the call of the script for ops, which are of one kind.
-func (c *redisConn) script(ctx context.Context, ops []*Op) *redis.Cmd {
-	script := scripts[ops[0].Kind]
-	args := make([]any, 0, 4+6*len(ops))
-	// The first acquire brings its script along, known to the node or not: one
-	// that had to be sent again would come after what stands behind it.
-	acquire := ops[0].Kind == OpAcquire
-	if c.form.whole || acquire && !c.fenced {
-		args = append(args, "eval", script.source)
+// appendCall appends the call of the script for ops, which are of one kind, to a
+// request. whole: it brings the script along.
+func appendCall(b []byte, ops []*Op, whole bool) []byte {
+	kind, n := ops[0].Kind, len(ops)
+	fenced := ops[0].Counter != ""
+	keys, args := n, n
+	switch {
+	case kind == OpAcquire:
+		keys, args = 2*n, 4*n
+	case kind == OpStamp:
+		keys, args = 2*n, 3*n
+	case kind == OpExtend && fenced:
+		keys, args = 2*n, 2*n+1
+	case kind == OpExtend:
+		args = 2 * n
+	}
+	b = appendWords(b, 3+keys+args)
+	if whole {
+		b = appendWord(appendWord(b, "eval"), scripts[kind].source)
 	} else {
-		args = append(args, "evalsha", script.sum)
+		b = appendWord(appendWord(b, "evalsha"), scripts[kind].sum)
 	}
-	c.fenced = c.fenced || acquire
-	args = append(args, 0)
+	b = appendNumber(b, int64(keys))
 	for _, op := range ops {
-		args = append(args, &op.Key)
-		if op.Kind == OpAcquire || op.Kind == OpStamp {
-			args = append(args, &op.Counter)
+		b = appendWord(b, op.Key)
+		if kind == OpAcquire || kind == OpStamp {
+			b = appendWord(b, op.Counter)
 		}
 	}
-	fenced := ops[0].Kind == OpExtend && ops[0].Counter != ""
-	if fenced {
+	if kind == OpExtend && fenced {
 		for _, op := range ops {
-			args = append(args, &op.Counter)
+			b = appendWord(b, op.Counter)
 		}
 	}
-	args[2] = len(args) - 3
 	for _, op := range ops {
-		args = append(args, (*string)(&op.Token))
-		switch op.Kind {
-		case OpAcquire:
-			args = append(args, ceilMillis(op.TTL), int64(op.Fence), ceilMillis(op.CounterTTL))
-		case OpStamp:
-			args = append(args, int64(op.Fence), ceilMillis(op.CounterTTL))
+		b = appendWord(b, string(op.Token))
+		if kind == OpAcquire {
+			b = appendNumber(b, ceilMillis(op.TTL))
+		}
+		if kind == OpAcquire || kind == OpStamp {
+			b = appendNumber(b, int64(op.Fence))
+			b = appendNumber(b, ceilMillis(op.CounterTTL))
 		}
 	}
-	if ops[0].Kind == OpExtend {
+	if kind == OpExtend {
 		for _, op := range ops {
-			args = append(args, ceilMillis(op.TTL))
+			b = appendNumber(b, ceilMillis(op.TTL))
+		}
+		if fenced {
+			b = appendNumber(b, ceilMillis(ops[0].CounterTTL))
 		}
 	}
-	if fenced {
-		args = append(args, ceilMillis(ops[0].CounterTTL))
-	}
-	return redis.NewCmd(ctx, args...)
+	return b
 }
 
 // refused reports whether a script that answered err was refused as a whole. One

@@ -1,15 +1,14 @@
 package redlock
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -17,44 +16,43 @@ import (
 	"github.com/quorumlock/quorumlock/quorum"
 )
 
-// redisConn carries flights to a Redis node, each as one pipeline.
+// redisConn is a connection to a Redis node. go-redis makes it and asks who is there;
+// what the lock does goes past it, each flight as one pipeline. So flights cost little,
+// and one can be sent before the one before it is answered.
 type redisConn struct {
-	socket net.Conn
+	socket *handover
 	peer   Peer
+	limit  time.Duration
 
-	// mu is held by every call and guards what follows: go-redis bears no Close
-	// while one is running.
-	mu     sync.Mutex
-	client *redis.Client
-	conn   *redis.Conn
-	form   form
-	fenced bool // an acquire with a fence has been sent
+	calling sync.Mutex // held while go-redis is called: it bears no Close meanwhile
+	client  *redis.Client
+	conn    *redis.Conn
 
-	sets  []*setCmd // reused from flight to flight
-	parts []part
+	mu      sync.Mutex // guards what follows, and what is written
+	form    form
+	fenced  bool // an acquire with a fence has been sent
+	request []byte
+	last    chan struct{} // closed when what was sent last has been read
+	ended   error
 }
 
 // form is how operations are put to a node.
 type form struct {
 	plain  bool // before Redis 7, SET refuses NX together with GET
 	perKey bool // a member of a cluster takes only keys of one slot in a script
-	whole  bool // scripts go in full: the node has lost them
+	whole  bool // scripts go in full, for this once: the node has lost them
 	single bool // each key has a script call of its own, for this once
 }
 
 // part is one command of a pipeline, two for OpInspect, and what it carries.
-type part struct {
-	ops  []*Op
-	cmd  redis.Cmder
-	set  *setCmd // what cmd is of, or nil
-	left *redis.DurationCmd
-}
+type part []*Op
 
-// errNoLock is why a script denies a key that is not another's.
-var errNoLock = errors.New("the key holds something that is no lock")
-
-// errUnread is the error of a command whose answer was not read.
-var errUnread = errors.New("no answer was read")
+var (
+	// errNoLock is why a script denies a key that is not another's.
+	errNoLock = errors.New("the key holds something that is no lock")
+	// errConnEnded is why nothing more is sent.
+	errConnEnded = errors.New("the connection has ended")
+)
 
 // Peer implements Conn.
 func (c *redisConn) Peer() Peer { return c.peer }
@@ -65,9 +63,9 @@ func (c *redisConn) Gather() { runtime.Gosched() }
 
 // Close implements Conn.
 func (c *redisConn) Close() error {
-	err := c.socket.Close() // ends the call that is running
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	err := c.socket.Close() // ends the calls that are running
+	c.calling.Lock()
+	defer c.calling.Unlock()
 	c.conn.Close()
 	c.client.Close()
 	return err
@@ -75,8 +73,8 @@ func (c *redisConn) Close() error {
 
 // Kill implements Conn.
 func (c *redisConn) Kill(ctx context.Context, id int64) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.calling.Lock()
+	defer c.calling.Unlock()
 	err := c.conn.Process(ctx, redis.NewIntCmd(ctx, "client", "kill", "id", id))
 	if isReply(err) {
 		return fmt.Errorf("%w: CLIENT KILL: %w", errors.ErrUnsupported, err)
@@ -85,121 +83,335 @@ func (c *redisConn) Kill(ctx context.Context, id int64) error {
 }
 
 // Send implements Conn.
-func (c *redisConn) Send(ctx context.Context, flight []*Op) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (c *redisConn) Send(_ context.Context, flight []*Op) error {
 	if len(flight) == 0 {
-		return c.ping(ctx)
+		return c.ping()
 	}
-	again, err := c.exec(ctx, flight)
+	c.mu.Lock()
+	form := c.form
+	c.mu.Unlock()
+	again, err := c.exec(flight, &form)
 	for tries := 0; err == nil && len(again) > 0 && tries < 3; tries++ {
-		again, err = c.exec(ctx, again)
+		again, err = c.exec(again, &form)
 	}
-	c.form.whole, c.form.single = false, false
 	return err
 }
 
 // ping asks whether the node is there, and whether it is what it was: it may have
 // copied another meanwhile, and then gone on as a master, without ending any
 // connection.
-func (c *redisConn) ping(ctx context.Context) error {
+func (c *redisConn) ping() error {
+	question := []string{"info", "replication"}
 	if c.peer.RunID == "" {
-		return c.conn.Ping(ctx).Err()
+		question = []string{"ping"}
 	}
-	info, err := c.conn.Info(ctx, "replication").Result()
+	return c.ask(func(b []byte) []byte {
+		b = appendWords(b, len(question))
+		for _, word := range question {
+			b = appendWord(b, word)
+		}
+		return b
+	}, func() error {
+		v, err := c.socket.values.next()
+		switch {
+		case err != nil:
+			return err
+		case v.kind == valueError:
+			return errorReply(v.text)
+		case c.peer.RunID == "":
+			return nil
+		}
+		is := peer(fields(string(v.text)))
+		if is.Replica != c.peer.Replica || is.ReplicationID != c.peer.ReplicationID {
+			return errors.New("it has become another node's replica, or been one")
+		}
+		return nil
+	})
+}
+
+// ask sends a request that write appends, and has read read the answer when all that
+// was asked before has been answered. An error of read ends the connection.
+func (c *redisConn) ask(write func([]byte) []byte, read func() error) error {
+	mine := make(chan struct{})
+	defer close(mine)
+	c.mu.Lock()
+	before, err := c.last, c.ended
+	c.last = mine
+	sent := time.Now()
+	if err == nil {
+		c.request = write(c.request[:0])
+		c.socket.SetWriteDeadline(sent.Add(c.limit))
+		_, err = c.socket.Write(c.request)
+		if cap(c.request) > largestRequest {
+			c.request = nil
+		}
+	}
+	c.mu.Unlock()
+	if before != nil {
+		<-before
+	}
+	if err == nil {
+		c.mu.Lock()
+		err = c.ended
+		c.mu.Unlock()
+	}
+	if err == nil {
+		c.socket.SetReadDeadline(sent.Add(c.limit))
+		err = read()
+	}
 	if err != nil {
-		return err
+		c.end(err)
 	}
-	is := peer(fields(info))
-	if is.Replica != c.peer.Replica || is.ReplicationID != c.peer.ReplicationID {
-		return errors.New("it has become another node's replica, or been one")
+	return err
+}
+
+// largestRequest is how much room for requests is kept: a flight of keys that are not
+// long fits in.
+const largestRequest = 1 << 18
+
+// end ends the connection.
+func (c *redisConn) end(why error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended == nil {
+		c.ended = fmt.Errorf("%w: %w", errConnEnded, why)
+		c.socket.Close()
 	}
-	return nil
 }
 
 // exec sends a flight as one pipeline and fills in the replies. It returns the
 // operations that the node refused because of their form, without carrying them
 // out; sent again, they go in another.
-func (c *redisConn) exec(ctx context.Context, flight []*Op) (again []*Op, err error) {
-	pipe := c.conn.Pipeline()
-	sent := c.form
-	c.parts = c.parts[:0]
-	for i := 0; i < len(flight); {
-		p := part{ops: flight[i : i+1]}
-		switch op := flight[i]; {
-		case op.Kind == OpAcquire && op.Counter == "":
-			p.set = c.set(i, op)
-			p.cmd = p.set.cmd
-			pipe.Process(ctx, p.cmd)
-		case op.Kind == OpInspect:
-			p.cmd = pipe.Get(ctx, op.Key)
-			p.left = pipe.PTTL(ctx, op.Key)
-		default:
-			if !sent.perKey && !sent.single {
-				p.ops = sameKind(flight[i:])
-			}
-			p.cmd = c.script(ctx, p.ops)
-			pipe.Process(ctx, p.cmd)
-		}
-		c.parts = append(c.parts, p)
-		i += len(p.ops)
+func (c *redisConn) exec(flight []*Op, f *form) (again []*Op, err error) {
+	for _, op := range flight { // what was said to it before is no answer now
+		op.Reply = Reply{}
 	}
-	_, err = pipe.Exec(ctx)
-	for _, p := range c.parts {
-		if p.set != nil {
-			p.set.read()
-			// As go-redis would do, if it had looked into it.
-			if (err == nil || isReply(err)) && p.set.redirects() {
-				err = p.set.err
-				c.socket.Close()
+	sent := *f
+	f.whole, f.single = false, false
+	parts := sent.parts(flight)
+	var gone error // why the node can do nothing more on this connection
+	read := 0
+	err = c.ask(func(b []byte) []byte { return c.appendParts(b, parts, sent) }, func() error {
+		for _, p := range parts {
+			refusal, err := c.read(p, sent)
+			if err != nil {
+				return err
 			}
-		}
-		for i, op := range p.ops {
-			op.Reply = p.reply(i, sent)
-			op.Reply.Err = withoutTokens(op.Reply.Err, p.ops)
-			if err != nil && errors.Is(op.Reply.Err, errUnread) {
-				op.Reply.Err = err // why it was not read
-			}
-		}
-		if c.reform(p, sent) {
-			for _, op := range p.ops {
-				if op.Kind != OpAcquire || !releases(flight, op.Key) {
-					again = append(again, op)
+			read++
+			switch {
+			case refusal == nil:
+			case redirects(refusal):
+				gone = refusal
+			case c.reform(f, refusal, p, sent):
+				for _, op := range p {
+					if op.Kind != OpAcquire || !releases(flight, op.Key) {
+						again = append(again, op)
+					}
 				}
 			}
 		}
-	}
-	// A command's own error is in its reply. After these two, though, go-redis
-	// gives the connection up.
-	if isReply(err) && !redis.HasErrorPrefix(err, "READONLY") && !redis.HasErrorPrefix(err, "MOVED") {
-		err = nil
+		return gone
+	})
+	for _, p := range parts[read:] {
+		for _, op := range p {
+			if op.Reply.Vote == quorum.Pending {
+				op.Reply = Reply{Vote: quorum.Unknown, Err: err}
+			}
+		}
 	}
 	return again, err
 }
 
-// reform changes the form if that is what the node refused, and reports
-// whether it was.
-func (c *redisConn) reform(p part, sent form) bool {
-	err, isSet := p.cmd.Err(), p.set != nil
-	if isSet {
-		err = p.set.err
+// parts are the commands for a flight.
+func (f form) parts(flight []*Op) []part {
+	parts := make([]part, 0, 8)
+	for len(flight) > 0 {
+		n := 1
+		if op := flight[0]; op.Kind != OpInspect && !op.isSet() && !f.perKey && !f.single {
+			n = len(sameKind(flight))
+		}
+		parts = append(parts, flight[:n])
+		flight = flight[n:]
 	}
-	if err == nil || errors.Is(err, redis.Nil) {
-		return false
+	return parts
+}
+
+// isSet reports whether an operation is a SET; the others are scripts, and OpInspect.
+func (op *Op) isSet() bool { return op.Kind == OpAcquire && op.Counter == "" }
+
+// appendParts appends the commands of a flight to a request. c.mu is held.
+func (c *redisConn) appendParts(b []byte, parts []part, f form) []byte {
+	for _, p := range parts {
+		switch op := p[0]; {
+		case op.isSet():
+			b = appendSet(b, op, f.plain)
+		case op.Kind == OpInspect:
+			b = appendWord(appendWord(appendWords(b, 2), "get"), op.Key)
+			b = appendWord(appendWord(appendWords(b, 2), "pttl"), op.Key)
+		default:
+			// The first acquire brings its script along, known to the node or not: one
+			// that had to be sent again would come after what stands behind it.
+			first := op.Kind == OpAcquire && !c.fenced
+			c.fenced = c.fenced || first
+			b = appendCall(b, p, f.whole || first)
+		}
+	}
+	return b
+}
+
+// appendSet appends the SET for an acquire. plain: it does not ask who has the key
+// instead.
+func appendSet(b []byte, op *Op, plain bool) []byte {
+	if plain {
+		b = append(b, "*6\r\n$3\r\nset\r\n"...)
+	} else {
+		b = append(b, "*7\r\n$3\r\nset\r\n"...)
+	}
+	b = appendWord(appendWord(b, op.Key), string(op.Token))
+	b = append(b, "$2\r\nnx\r\n$2\r\npx\r\n"...)
+	b = appendNumber(b, ceilMillis(op.TTL))
+	if !plain {
+		b = append(b, "$3\r\nget\r\n"...)
+	}
+	return b
+}
+
+// read reads what the node answers to p and fills in the replies. refusal is an error
+// that the node has answered to all of it.
+func (c *redisConn) read(p part, sent form) (refusal, err error) {
+	r := &c.socket.values
+	v, err := r.next()
+	if err != nil {
+		return nil, err
+	}
+	if v.kind == valueError {
+		refusal = errorReply(withoutTokens(string(v.text), p))
+	}
+	op := p[0]
+	switch {
+	case op.isSet():
+		op.Reply = setReply(op, v, refusal, sent.plain)
+		if v.kind == valueList {
+			err = r.skip(v.n)
+		}
+	case op.Kind == OpInspect:
+		op.Reply, refusal, err = r.inspected(v, refusal)
+	case v.kind == valueList && v.n == int64(len(p)):
+		for _, op := range p {
+			v, err := r.next()
+			if err != nil {
+				return nil, err
+			}
+			op.Reply = scriptReply(op, v)
+			if v.kind == valueList {
+				if err := r.skip(v.n); err != nil {
+					return nil, err
+				}
+			}
+		}
+	default:
+		if v.kind == valueNumber && v.n == int64(len(p)) {
+			v.n = 1
+		}
+		for _, op := range p {
+			op.Reply = scriptReply(op, v)
+			if refusal != nil {
+				op.Reply = Reply{Vote: quorum.Unknown, Err: refusal, Nothing: op.Kind == OpAcquire && refused(refusal)}
+			}
+		}
+		if v.kind == valueList {
+			err = r.skip(v.n)
+		}
+	}
+	return refusal, err
+}
+
+// setReply is what the answer to a SET means.
+func setReply(op *Op, v value, refusal error, plain bool) Reply {
+	switch {
+	case refusal != nil && redis.HasErrorPrefix(refusal, "WRONGTYPE"): // there is a key, and it is no lock
+		return Reply{Vote: quorum.Denied, Err: refusal}
+	case refusal != nil:
+		return Reply{Vote: quorum.Unknown, Err: refusal, Nothing: true}
+	case plain && v.kind == valueText, !plain && v.kind == valueNull, !plain && v.kind == valueText && string(v.text) == string(op.Token):
+		return Reply{Vote: quorum.Granted}
+	case plain && v.kind == valueNull:
+		return Reply{Vote: quorum.Denied}
+	case v.kind == valueText:
+		return Reply{Vote: quorum.Denied, Holder: Token(v.text)}
+	}
+	return Reply{Vote: quorum.Unknown, Err: fmt.Errorf("SET was answered %v", v)}
+}
+
+// inspected is what the answers to GET, which is v, and to PTTL mean.
+func (r *values) inspected(v value, refusal error) (Reply, error, error) {
+	holder := Token(v.text) // reading on takes the text away
+	left, err := r.next()
+	if err != nil {
+		return Reply{}, nil, err
 	}
 	switch {
-	case isSet && !sent.plain && redis.HasErrorPrefix(err, "syntax error"):
-		c.form.plain = true
-	case !isSet && !sent.whole && redis.HasErrorPrefix(err, "NOSCRIPT"):
-		c.form.whole = true
-	case !isSet && !sent.perKey && redis.HasErrorPrefix(err, "CROSSSLOT"):
-		c.form.perKey = true
-	case len(p.ops) > 1 && redis.HasErrorPrefix(err, "NOPERM"):
-		c.form.single = true // it may be about one of the keys
+	case redis.HasErrorPrefix(refusal, "WRONGTYPE"): // there is a key, and it is no lock
+		return Reply{Vote: quorum.Denied, Err: refusal}, nil, nil
+	case refusal == nil && left.kind == valueError:
+		refusal = errorReply(left.text)
+	}
+	switch {
+	case refusal != nil:
+		return Reply{Vote: quorum.Unknown, Err: refusal}, refusal, nil
+	case v.kind == valueNull:
+		return Reply{Vote: quorum.Denied}, nil, nil
+	case v.kind != valueText || left.kind != valueNumber:
+		return Reply{Vote: quorum.Unknown, Err: fmt.Errorf("GET and PTTL were answered %v and %v", v, left)}, nil, nil
+	}
+	return Reply{Vote: quorum.Granted, Holder: holder, Remaining: max(0, time.Duration(left.n)*time.Millisecond)}, nil, nil
+}
+
+// scriptReply is what a script's answer for one operation means.
+func scriptReply(op *Op, v value) Reply {
+	switch {
+	case v.kind == valueText:
+		return Reply{Vote: quorum.Denied, Holder: Token(v.text)}
+	case v.kind != valueNumber:
+	case v.n == 0 && op.Kind == OpAcquire:
+		return Reply{Vote: quorum.Denied, Err: errNoLock}
+	case v.n == 0:
+		return Reply{Vote: quorum.Denied}
+	case v.n > 0 && op.Kind == OpAcquire:
+		return Reply{Vote: quorum.Granted, Fence: fence.Token(v.n)}
+	case v.n == 1:
+		return Reply{Vote: quorum.Granted}
+	case v.n == -1 && op.Counter != "":
+		return Reply{Vote: quorum.Unknown, Err: fmt.Errorf("its fences cannot be counted: %q holds no number, or too large a one", op.Counter)}
+	}
+	return Reply{Vote: quorum.Unknown, Err: fmt.Errorf("the %s script answered %v", op.Kind, v)}
+}
+
+// reform changes the form if that is what the node refused, and reports
+// whether it was.
+func (c *redisConn) reform(f *form, refusal error, p part, sent form) bool {
+	isSet := p[0].isSet()
+	switch {
+	case isSet && !sent.plain && redis.HasErrorPrefix(refusal, "syntax error"):
+		f.plain = true
+	case !isSet && !sent.whole && redis.HasErrorPrefix(refusal, "NOSCRIPT"):
+		f.whole = true
+	case !isSet && !sent.perKey && redis.HasErrorPrefix(refusal, "CROSSSLOT"):
+		f.perKey = true
+	case len(p) > 1 && redis.HasErrorPrefix(refusal, "NOPERM"):
+		f.single = true // it may be about one of the keys
 	default:
 		return false
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.form.plain, c.form.perKey = c.form.plain || f.plain, c.form.perKey || f.perKey
 	return true
+}
+
+// redirects reports whether a node takes no writes, as it is no master of the key.
+func redirects(refusal error) bool {
+	return redis.HasErrorPrefix(refusal, "READONLY") || redis.HasErrorPrefix(refusal, "MOVED")
 }
 
 // releases reports whether the flight has released key. Its acquire must not be
@@ -220,72 +432,14 @@ func sameKind(flight []*Op) []*Op {
 	return flight
 }
 
-// reply is what the node answered to the part's ith operation.
-func (p part) reply(i int, sent form) Reply {
-	op := p.ops[i]
-	switch cmd := p.cmd.(type) {
-	case *redis.RawWriteToCmd:
-		return p.set.reply(op.Token, sent.plain)
-	case *redis.StringCmd:
-		val, err := cmd.Result()
-		switch {
-		case errors.Is(err, redis.Nil):
-			return Reply{Vote: quorum.Denied}
-		case redis.HasErrorPrefix(err, "WRONGTYPE"): // there is a key, and it is no lock
-			return Reply{Vote: quorum.Denied, Err: err}
-		}
-		left, leftErr := p.left.Result()
-		if err = cmp.Or(err, leftErr); err != nil {
-			return Reply{Vote: quorum.Unknown, Err: err}
-		}
-		return Reply{Vote: quorum.Granted, Holder: Token(val), Remaining: max(0, left)}
-	case *redis.Cmd:
-		val, err := cmd.Result()
-		if err != nil {
-			return Reply{Vote: quorum.Unknown, Err: err, Nothing: op.Kind == OpAcquire && refused(err)}
-		}
-		if each, ok := val.([]any); ok && len(each) == len(p.ops) {
-			val = each[i]
-		} else if n, ok := val.(int64); ok && n == int64(len(p.ops)) {
-			val = int64(1)
-		}
-		switch val := val.(type) {
-		case string:
-			return Reply{Vote: quorum.Denied, Holder: Token(val)}
-		case int64:
-			switch {
-			case val == 0 && op.Kind == OpAcquire:
-				return Reply{Vote: quorum.Denied, Err: errNoLock}
-			case val == 0:
-				return Reply{Vote: quorum.Denied}
-			case val > 0 && op.Kind == OpAcquire:
-				return Reply{Vote: quorum.Granted, Fence: fence.Token(val)}
-			case val == 1:
-				return Reply{Vote: quorum.Granted}
-			case val == -1 && op.Counter != "":
-				return Reply{Vote: quorum.Unknown, Err: fmt.Errorf("its fences cannot be counted: %q holds no number, or too large a one", op.Counter)}
-			}
-		}
-		return Reply{Vote: quorum.Unknown, Err: fmt.Errorf("the %s script answered %T", op.Kind, val)}
-	}
-	return Reply{Vote: quorum.Unknown, Err: errUnread}
-}
-
-// withoutTokens is err without the tokens of ops, which some servers repeat.
-func withoutTokens(err error, ops []*Op) error {
-	if err == nil {
-		return nil
-	}
-	text := err.Error()
-	for _, op := range ops {
+// withoutTokens is what a node says, without the tokens of p, which some repeat.
+func withoutTokens(text string, p part) string {
+	for _, op := range p {
 		if len(op.Token) > 8 { // no word of a server's
 			text = strings.ReplaceAll(text, string(op.Token), op.Token.Digest())
 		}
 	}
-	if text == err.Error() {
-		return err
-	}
-	return errors.New(text)
+	return text
 }
 
 // isReply reports whether err came from the node as an answer to a command.
