@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/quorumlock/quorumlock/clock"
@@ -82,10 +83,12 @@ func (l *lane) connection(ctx context.Context, timer clock.Timer) error {
 	l.mu.Lock()
 	l.inherit(fate, now)
 	l.voter.meet(peer, l.at(now))
+	l.distance = distance{}
 	l.mu.Unlock()
 
-	for l.indebted() { // what is owed goes out before the lane takes new work
-		if err := l.fly(ctx, conn, l.load(conn)); err != nil {
+	for f := &l.flights[0]; l.indebted(); { // what is owed goes out before the lane takes new work
+		l.load(conn, f)
+		if err := l.fly(ctx, conn, f); err != nil {
 			return err
 		}
 	}
@@ -132,47 +135,89 @@ func (l *lane) admit(p Peer) error {
 
 // serve sends flights until the connection ends, or nothing is left to do.
 func (l *lane) serve(ctx context.Context, conn Conn, timer clock.Timer) error {
-	for {
-		flight := l.load(conn)
-		if len(flight) == 0 {
-			if l.finished() {
-				return nil
-			}
-			timer.Reset(l.nextWake())
-			select {
-			case <-l.wake:
-				continue
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			case <-timer.C():
-				if l.nextWake() < idlePing {
-					continue
-				}
-				flight = nil // a PING; it can hang like any flight
-				l.mu.Lock()
-				l.departed = l.clock.Now()
-				l.mu.Unlock()
+	ctx, end := context.WithCancelCause(ctx)
+	var others sync.WaitGroup
+	defer others.Wait()
+	defer conn.Close() // what they still wait for does not come
+	defer end(nil)
+	for alone := true; ; {
+		f := &l.flights[0]
+		if more, err := l.next(ctx, conn, timer, f); !more {
+			return err
+		}
+		if err := l.fly(ctx, conn, f); err != nil {
+			return err
+		}
+		if alone && l.isFar() {
+			alone = false
+			for i := range l.flights[1:] {
+				others.Go(func() {
+					if err := l.accompany(ctx, conn, timer, &l.flights[1+i]); err != nil {
+						end(err)
+					}
+				})
 			}
 		}
-		if err := l.fly(ctx, conn, flight); err != nil {
+	}
+}
+
+// accompany sends flights beside others, while the node is far.
+func (l *lane) accompany(ctx context.Context, conn Conn, timer clock.Timer, f *flight) error {
+	for l.isFar() {
+		if more, err := l.next(ctx, conn, timer, f); !more {
 			return err
+		}
+		if err := l.fly(ctx, conn, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// next waits until there is something to send, and puts it into f. It reports false
+// when nothing is left to do, or when ctx is done, which is the error.
+func (l *lane) next(ctx context.Context, conn Conn, timer clock.Timer, f *flight) (bool, error) {
+	select {
+	case l.turn <- struct{}{}:
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
+	defer func() { <-l.turn }()
+	for {
+		l.load(conn, f)
+		if len(f.calls) > 0 {
+			return true, nil
+		}
+		if l.finished() {
+			return false, nil
+		}
+		timer.Reset(l.nextWake())
+		select {
+		case <-l.wake:
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		case <-timer.C():
+			if l.nextWake() < idlePing {
+				continue
+			}
+			l.mu.Lock()
+			f.departed = l.clock.Now() // a PING; it can hang like any flight
+			l.mu.Unlock()
+			return true, nil
 		}
 	}
 }
 
 // fly sends one flight and takes its answers.
-func (l *lane) fly(ctx context.Context, conn Conn, flight []*call) error {
-	l.ops = l.ops[:0]
-	for _, c := range flight {
-		l.ops = append(l.ops, &c.op)
+func (l *lane) fly(ctx context.Context, conn Conn, f *flight) error {
+	for _, c := range f.calls {
+		f.ops = append(f.ops, &c.op)
 	}
-	err := conn.Send(ctx, l.ops)
+	err := conn.Send(ctx, f.ops)
 	if err != nil {
 		err = fmt.Errorf("connection ended: %w", err)
 	}
-	l.land(flight, err)
-	clear(l.ops)
-	clear(flight)
+	l.land(f, err)
 	return err
 }
 

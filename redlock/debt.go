@@ -132,14 +132,17 @@ func (l *lane) indebted() bool {
 	return false
 }
 
-// nextWake is how long the lane may rest: until a debt is due, or a PING.
+// nextWake is how long the lane may rest: until a debt is due, or a PING. What is due
+// and not sent waits for a flight to land.
 func (l *lane) nextWake() time.Duration {
 	now := l.clock.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	wake := idlePing
 	for _, d := range l.debts {
-		wake = min(wake, max(0, d.again-l.at(now)))
+		if wait := d.again - l.at(now); wait > 0 || l.carrying == 0 {
+			wake = min(wake, max(0, wait))
+		}
 	}
 	return wake
 }

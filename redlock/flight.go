@@ -1,5 +1,12 @@
 package redlock
 
+import (
+	"time"
+
+	"github.com/quorumlock/quorumlock/clock"
+	"github.com/quorumlock/quorumlock/quorum"
+)
+
 // maxFlight is how many operations go to a node in one flight. On a slow link it
 // bounds how many leases can be kept alive: a node does so many per round trip.
 const maxFlight = 512
@@ -13,10 +20,14 @@ const maxFlight = 512
 //
 // The other orders are safe: a release queued after its acquire still comes
 // after it, and an extend never creates a key.
+//
+// It ends before anything, too, for a key that a flight in the air has. What that
+// flight must be sent again for would otherwise come after what was queued behind it.
 
 // cutter finds where a flight ends.
 type cutter struct {
-	seen map[string]OpKind // the last kind queued for a key that matters to the cut
+	seen  map[string]OpKind // the last kind queued for a key that matters to the cut
+	aloft map[string]bool   // the keys of flights in the air
 }
 
 // fits reports whether op may join the flight that the operations before it
@@ -24,6 +35,8 @@ type cutter struct {
 func (c *cutter) fits(op *Op) bool {
 	last, seen := c.seen[op.Key]
 	switch {
+	case c.aloft[op.Key]:
+		return false
 	case seen && last == OpRelease:
 		return false
 	case seen && last == OpAcquire && op.Kind == OpAcquire:
@@ -38,7 +51,22 @@ func (c *cutter) fits(op *Op) bool {
 	return true
 }
 
-func (c *cutter) reset() { clear(c.seen) }
+// reset begins a flight, while those are in the air.
+func (c *cutter) reset(flights []flight) {
+	clear(c.seen)
+	clear(c.aloft)
+	for i := range flights {
+		if flights[i].departed.IsZero() {
+			continue
+		}
+		if c.aloft == nil {
+			c.aloft = make(map[string]bool)
+		}
+		for _, aloft := range flights[i].calls {
+			c.aloft[aloft.op.Key] = true
+		}
+	}
+}
 
 // arrange puts the calls of a flight in the order of their kinds, each kind in
 // the order of queueing, into dst.
@@ -51,4 +79,133 @@ func arrange(dst, calls []*call) []*call {
 		}
 	}
 	return dst
+}
+
+// flight is what goes to a node at once.
+type flight struct {
+	calls    []*call
+	ops      []*Op         // theirs
+	departed clock.Instant // when it was sent; zero if it is on the ground
+}
+
+// Nearby a node has one flight at a time: each is as deep as can be then, and a wait for
+// the one before it is short. Of a node that is far, several are in the air, or an
+// operation would wait half a round trip before it is sent.
+const (
+	maxFlights = 4
+	faraway    = 300 * time.Microsecond
+	// hops is how many flights must have been to a node before it is taken for far.
+	hops = 16
+)
+
+// distance is how far a node is: the shortest of all flights on the connection.
+type distance struct {
+	flights  int
+	shortest time.Duration
+}
+
+func (d *distance) add(took time.Duration) {
+	if d.flights == 0 || took < d.shortest {
+		d.shortest = took
+	}
+	d.flights++
+}
+
+// isFar reports whether the node is to have more than one flight at a time.
+func (d *distance) isFar() bool { return d.flights >= hops && d.shortest >= faraway }
+
+func (l *lane) isFar() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.distance.isFar()
+}
+
+// underWay is how long the oldest flight has been in the air, 0 if none is. l.mu is held.
+func (l *lane) underWay(now clock.Instant) time.Duration {
+	var longest time.Duration
+	for i := range l.flights {
+		if f := &l.flights[i]; !f.departed.IsZero() {
+			longest = max(longest, now.Lower(f.departed))
+		}
+	}
+	return longest
+}
+
+// load puts the next flight together, into f: debts that are due, then what is queued,
+// up to where the flight must end.
+func (l *lane) load(conn Conn, f *flight) {
+	conn.Gather()
+	now := l.clock.Now()
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cutter.reset(l.flights[:])
+	l.loading = l.collect(l.loading[:0], now)
+	taken := 0
+	for _, c := range l.queue {
+		if c.state == queued {
+			if len(l.loading) == maxFlight || !l.cutter.fits(&c.op) {
+				break
+			}
+			c.state, c.gen = written, l.gen
+			if c.on != nil {
+				c.on.extend = c
+			}
+			l.loading = append(l.loading, c)
+		} else {
+			l.dead--
+		}
+		taken++
+	}
+	rest := copy(l.queue, l.queue[taken:])
+	clear(l.queue[rest:])
+	l.queue = l.queue[:rest]
+	f.calls = arrange(f.calls[:0], l.loading)
+	if len(f.calls) > 0 {
+		f.departed = now
+		l.carrying += len(f.calls)
+	}
+}
+
+// land takes a flight's answers to whoever asked. err is why the connection
+// has ended, if it has.
+func (l *lane) land(f *flight, err error) {
+	now := l.clock.Now()
+	l.mu.Lock()
+	l.distance.add(now.Lower(f.departed))
+	f.departed = clock.Instant{}
+	l.carrying -= len(f.calls)
+	for _, c := range f.calls {
+		reply := &c.op.Reply
+		if reply.Vote == quorum.Pending {
+			*reply = Reply{Vote: quorum.Unknown, Err: err}
+		}
+		c.state = answered
+		if c.op.Kind <= OpExtend && c.round != nil && reply.Vote == quorum.Granted {
+			if why := l.voter.quarantined(l.at(c.round.start), l.at(now)); why != nil {
+				reply.Err = why
+			}
+		}
+		c.cutOff = err != nil && reply.Vote == quorum.Unknown
+		if c.debt != nil {
+			l.settle(c.debt, reply.Vote, err != nil, now)
+		} else if c.op.Kind == OpRelease && reply.Vote == quorum.Unknown {
+			l.owe(c, now)
+		} else if c.undo {
+			l.owe(&call{op: c.op, of: c}, now)
+		}
+	}
+	waiting := l.closing || len(l.queue) > l.dead || len(l.debts) > 0
+	l.mu.Unlock()
+	for _, c := range f.calls {
+		if c.round != nil {
+			c.round.answer(c.node, c.counted(), now)
+		}
+	}
+	clear(f.calls)
+	clear(f.ops)
+	f.calls, f.ops = f.calls[:0], f.ops[:0]
+	if waiting {
+		l.rouse() // what this flight kept from another, or from being done
+	}
 }

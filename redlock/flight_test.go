@@ -11,7 +11,7 @@ import (
 func fly(queue []*call) (flights [][]*call) {
 	var c cutter
 	for len(queue) > 0 {
-		c.reset()
+		c.reset(nil)
 		n := 0
 		for n < len(queue) && n < maxFlight && c.fits(&queue[n].op) {
 			n++
@@ -110,7 +110,7 @@ func BenchmarkFlight(b *testing.B) {
 	var flight []*call
 	b.ReportAllocs()
 	for b.Loop() {
-		c.reset()
+		c.reset(nil)
 		for _, q := range queue {
 			c.fits(&q.op)
 		}

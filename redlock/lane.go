@@ -18,7 +18,8 @@ var (
 
 // lane is the one way to a node. All operations of a Locker on that node queue
 // here and go out in flights on one connection, so that a key's acquire, its
-// release and the next acquire are carried out in that order.
+// release and the next acquire are carried out in that order. Where the node is far,
+// several flights are in the air at once, and none of them has a key of another.
 //
 // Nobody waits for a lane: a round waits for its ballot. A lane that is not
 // connected, or whose flight is overdue, answers Unsent at once; releases that
@@ -37,9 +38,10 @@ type lane struct {
 	queue    []*call
 	dead     int // calls in the queue that have been pulled
 	state    laneState
-	reason   error         // why it takes no work
-	departed clock.Instant // when the flight in progress was sent; zero if none
-	carrying int           // how many calls it carries
+	reason   error // why it takes no work
+	flights  [maxFlights]flight
+	carrying int // how many calls are in the air
+	distance distance
 	debts    []debt
 	gen      int    // number of the last connection
 	haunted  bool   // a former connection could not be killed, and may still act
@@ -50,11 +52,11 @@ type lane struct {
 	forgotten    int // debts given up while their acquires may still lie unread
 	forgottenTTL time.Duration
 
-	before  *Peer // these belong to the lane's goroutine
+	before *Peer // this belongs to the lane's goroutine
+
+	turn    chan struct{} // capacity 1: held while a flight is put together, and guards what follows
 	cutter  cutter
 	loading []*call
-	flight  []*call
-	ops     []*Op
 }
 
 type laneTimes struct {
@@ -80,6 +82,7 @@ func newLane(n Node, c clock.Clock, t laneTimes, v voter) *lane {
 		laneTimes: t,
 		born:      c.Now(),
 		wake:      make(chan struct{}, 1),
+		turn:      make(chan struct{}, 1),
 	}
 }
 
@@ -141,7 +144,7 @@ func (l *lane) standing(now clock.Instant) error {
 // be sent, together, and the node's answer to the release is worth more than what
 // it costs. l.mu is held.
 func (l *lane) isLate(now clock.Instant) bool {
-	return l.state != open || !l.departed.IsZero() && now.Lower(l.departed) > l.late
+	return l.state != open || l.underWay(now) > l.late
 }
 
 // refusal is why no work is taken at the moment, or nil. l.mu is held.
@@ -149,7 +152,7 @@ func (l *lane) refusal(now clock.Instant) error {
 	switch {
 	case l.state == down:
 		return l.reason
-	case !l.departed.IsZero() && now.Lower(l.departed) > l.stall:
+	case l.underWay(now) > l.stall:
 		return errStalled
 	}
 	return nil
@@ -228,75 +231,5 @@ func (l *lane) rouse() {
 	select {
 	case l.wake <- struct{}{}:
 	default:
-	}
-}
-
-// load takes the next flight for conn: debts that are due, then what is queued,
-// up to where the flight must end.
-func (l *lane) load(conn Conn) []*call {
-	conn.Gather()
-	now := l.clock.Now()
-	l.cutter.reset()
-
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.loading = l.collect(l.loading[:0], now)
-	taken := 0
-	for _, c := range l.queue {
-		if c.state == queued {
-			if len(l.loading) == maxFlight || !l.cutter.fits(&c.op) {
-				break
-			}
-			c.state, c.gen = written, l.gen
-			if c.on != nil {
-				c.on.extend = c
-			}
-			l.loading = append(l.loading, c)
-		} else {
-			l.dead--
-		}
-		taken++
-	}
-	rest := copy(l.queue, l.queue[taken:])
-	clear(l.queue[rest:])
-	l.queue = l.queue[:rest]
-	l.flight = arrange(l.flight[:0], l.loading)
-	if len(l.flight) > 0 {
-		l.departed, l.carrying = now, len(l.flight)
-	}
-	return l.flight
-}
-
-// land takes a flight's answers to whoever asked. err is why the connection
-// has ended, if it has.
-func (l *lane) land(flight []*call, err error) {
-	now := l.clock.Now()
-	l.mu.Lock()
-	l.departed, l.carrying = clock.Instant{}, 0
-	for _, c := range flight {
-		reply := &c.op.Reply
-		if reply.Vote == quorum.Pending {
-			*reply = Reply{Vote: quorum.Unknown, Err: err}
-		}
-		c.state = answered
-		if c.op.Kind <= OpExtend && c.round != nil && reply.Vote == quorum.Granted {
-			if why := l.voter.quarantined(l.at(c.round.start), l.at(now)); why != nil {
-				reply.Err = why
-			}
-		}
-		c.cutOff = err != nil && reply.Vote == quorum.Unknown
-		if c.debt != nil {
-			l.settle(c.debt, reply.Vote, err != nil, now)
-		} else if c.op.Kind == OpRelease && reply.Vote == quorum.Unknown {
-			l.owe(c, now)
-		} else if c.undo {
-			l.owe(&call{op: c.op, of: c}, now)
-		}
-	}
-	l.mu.Unlock()
-	for _, c := range flight {
-		if c.round != nil {
-			c.round.answer(c.node, c.counted(), now)
-		}
 	}
 }

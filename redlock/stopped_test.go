@@ -203,7 +203,7 @@ func (s *stopped) settle(ctx context.Context) bool {
 	idle := func() bool {
 		s.lane.mu.Lock()
 		defer s.lane.mu.Unlock()
-		return s.lane.state == open && len(s.lane.queue) == 0 && len(s.lane.debts) == 0 && s.lane.departed.IsZero()
+		return s.lane.state == open && len(s.lane.queue) == 0 && len(s.lane.debts) == 0 && s.lane.carrying == 0
 	}
 	for !idle() || !s.link.clear() {
 		if ctx.Err() != nil {
