@@ -106,7 +106,7 @@ func (l *Locker) poll(ctx context.Context, r *round, gate int) (quorum.Outcome, 
 		case vote == quorum.Granted:
 			r.sendOne(l.lanes, i)
 		default:
-			r.answer(i, Reply{Vote: quorum.Unsent, Err: errNotAsked}, r.start)
+			r.answer(i, &Reply{Vote: quorum.Unsent, Err: errNotAsked}, r.start)
 		}
 	}
 	l.wait(ctx.Done(), l.closing, r)

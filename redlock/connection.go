@@ -210,10 +210,7 @@ func (l *lane) next(ctx context.Context, conn Conn, timer clock.Timer, f *flight
 
 // fly sends one flight and takes its answers.
 func (l *lane) fly(ctx context.Context, conn Conn, f *flight) error {
-	for _, c := range f.calls {
-		f.ops = append(f.ops, &c.op)
-	}
-	err := conn.Send(ctx, f.ops)
+	err := conn.Send(ctx, f.load())
 	if err != nil {
 		err = fmt.Errorf("connection ended: %w", err)
 	}

@@ -44,7 +44,7 @@ func (l *lane) owe(c *call, now clock.Instant) {
 	case written: // its reply is not ours to read
 		unread = true
 	case answered:
-		if c.of.op.Reply.Vote == quorum.Denied || c.of.op.Reply.Nothing {
+		if c.of.reply.Vote == quorum.Denied || c.of.reply.Nothing {
 			return
 		}
 		unread = c.of.cutOff && c.of.gen == l.gen
@@ -94,7 +94,7 @@ func (l *lane) collect(flight []*call, now clock.Instant) []*call {
 		if d.again > at || len(flight) == maxFlight || !l.cutter.fits(&d.op) {
 			return false
 		}
-		flight = append(flight, &call{op: d.op, state: written, debt: &d})
+		flight = append(flight, &call{op: &d.op, state: written, debt: &d})
 		return true
 	})
 	return flight

@@ -84,8 +84,26 @@ func arrange(dst, calls []*call) []*call {
 // flight is what goes to a node at once.
 type flight struct {
 	calls    []*call
-	ops      []*Op         // theirs
+	ops      []Op // theirs, with the replies to them
+	sent     []*Op
 	departed clock.Instant // when it was sent; zero if it is on the ground
+}
+
+// load is what the node is to do.
+func (f *flight) load() []*Op {
+	for _, c := range f.calls {
+		f.ops = append(f.ops, *c.op)
+	}
+	for i := range f.ops {
+		f.sent = append(f.sent, &f.ops[i])
+	}
+	return f.sent
+}
+
+func (f *flight) unload() {
+	clear(f.calls)
+	clear(f.ops)
+	f.calls, f.ops, f.sent = f.calls[:0], f.ops[:0], f.sent[:0]
 }
 
 // Nearby a node has one flight at a time: each is as deep as can be then, and a wait for
@@ -144,7 +162,7 @@ func (l *lane) load(conn Conn, f *flight) {
 	taken := 0
 	for _, c := range l.queue {
 		if c.state == queued {
-			if len(l.loading) == maxFlight || !l.cutter.fits(&c.op) {
+			if len(l.loading) == maxFlight || !l.cutter.fits(c.op) {
 				break
 			}
 			c.state, c.gen = written, l.gen
@@ -175,9 +193,9 @@ func (l *lane) land(f *flight, err error) {
 	l.distance.add(now.Lower(f.departed))
 	f.departed = clock.Instant{}
 	l.carrying -= len(f.calls)
-	for _, c := range f.calls {
-		reply := &c.op.Reply
-		if reply.Vote == quorum.Pending {
+	for i, c := range f.calls {
+		reply := &c.reply
+		if *reply = f.ops[i].Reply; reply.Vote == quorum.Pending {
 			*reply = Reply{Vote: quorum.Unknown, Err: err}
 		}
 		c.state = answered
@@ -194,17 +212,16 @@ func (l *lane) land(f *flight, err error) {
 		} else if c.undo {
 			l.owe(&call{op: c.op, of: c}, now)
 		}
+		c.qualify()
 	}
 	waiting := l.closing || len(l.queue) > l.dead || len(l.debts) > 0
 	l.mu.Unlock()
 	for _, c := range f.calls {
 		if c.round != nil {
-			c.round.answer(c.node, c.counted(), now)
+			c.round.answer(c.node, &c.reply, now)
 		}
 	}
-	clear(f.calls)
-	clear(f.ops)
-	f.calls, f.ops = f.calls[:0], f.ops[:0]
+	f.unload()
 	if waiting {
 		l.rouse() // what this flight kept from another, or from being done
 	}

@@ -13,7 +13,7 @@ func fly(queue []*call) (flights [][]*call) {
 	for len(queue) > 0 {
 		c.reset(nil)
 		n := 0
-		for n < len(queue) && n < maxFlight && c.fits(&queue[n].op) {
+		for n < len(queue) && n < maxFlight && c.fits(queue[n].op) {
 			n++
 		}
 		flights = append(flights, arrange(nil, queue[:n]))
@@ -41,7 +41,7 @@ func TestFlightsKeepAKeysOrder(t *testing.T) {
 	} {
 		var queue []*call
 		for _, name := range names(c.queue) {
-			queue = append(queue, &call{op: Op{Kind: kinds[name[0]], Key: name[1:]}})
+			queue = append(queue, &call{op: &Op{Kind: kinds[name[0]], Key: name[1:]}})
 		}
 		got := ""
 		for i, flight := range fly(queue) {
@@ -72,7 +72,7 @@ func TestFlightsKeepEveryKeysOrder(t *testing.T) {
 	for range 2000 {
 		var queue []*call
 		for i := range 1 + rng.IntN(300) {
-			queue = append(queue, &call{node: i, op: Op{
+			queue = append(queue, &call{node: i, op: &Op{
 				Kind: OpKind(rng.IntN(5)), Key: fmt.Sprint(rng.IntN(1 + rng.IntN(50))),
 			}})
 		}
@@ -104,7 +104,7 @@ func TestFlightsKeepEveryKeysOrder(t *testing.T) {
 func BenchmarkFlight(b *testing.B) {
 	var queue []*call
 	for i := range maxFlight {
-		queue = append(queue, &call{op: Op{Kind: OpKind(3 * (i % 2)), Key: fmt.Sprint(i)}})
+		queue = append(queue, &call{op: &Op{Kind: OpKind(3 * (i % 2)), Key: fmt.Sprint(i)}})
 	}
 	var c cutter
 	var flight []*call
@@ -112,7 +112,7 @@ func BenchmarkFlight(b *testing.B) {
 	for b.Loop() {
 		c.reset(nil)
 		for _, q := range queue {
-			c.fits(&q.op)
+			c.fits(q.op)
 		}
 		flight = arrange(flight[:0], queue)
 	}

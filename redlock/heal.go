@@ -28,8 +28,9 @@ func (l *Lease) heal(extended *round, ttl time.Duration) {
 // what the release comes after.
 func (l *Lease) restore(i int, ttl time.Duration) {
 	lane := l.locker.lanes[i]
-	c := &call{op: l.op(OpAcquire, ttl), node: i}
-	c.op.Fence = l.fence
+	op := l.op(OpAcquire, ttl)
+	op.Fence = l.fence
+	c := &call{op: &op, node: i}
 	now := l.locker.clock.Now()
 	l.mu.Lock()
 	queued := l.ended == nil && l.left(now) > notice(l.locker.ttl) && lane.restore(c, l.setter(i), now)
@@ -42,9 +43,9 @@ func (l *Lease) restore(i int, ttl time.Duration) {
 	l.mu.Unlock()
 	if queued && l.fence != 0 {
 		// The node's own clock may have kept its counter below the fence.
-		stamp := &call{op: l.op(OpStamp, 0), node: i}
-		stamp.op.Fence = l.fence
-		lane.submit(stamp, now)
+		op := l.op(OpStamp, 0)
+		op.Fence = l.fence
+		lane.submit(&call{op: &op, node: i}, now)
 	}
 }
 
@@ -86,7 +87,7 @@ func (l *Lease) setters() []*call {
 
 // op is an operation on the lease's key.
 func (l *Lease) op(kind OpKind, ttl time.Duration) Op {
-	acquire := &l.acquire.calls[0].op
+	acquire := &l.acquire.op
 	return Op{
 		Kind: kind, Key: acquire.Key, Token: acquire.Token, TTL: ttl,
 		Counter: acquire.Counter, CounterTTL: acquire.CounterTTL,

@@ -317,7 +317,7 @@ func TestANodeIsHealedOnlyOnceItsAcquireIsSettled(t *testing.T) {
 		if c.reason != nil {
 			l.state = down
 		}
-		got := l.restore(&call{op: Op{Kind: OpAcquire}}, &c.before, l.clock.Now())
+		got := l.restore(&call{op: &Op{Kind: OpAcquire}}, &c.before, l.clock.Now())
 		if got != c.want || (len(l.queue) == 1) != c.want {
 			t.Errorf("%s: %v, and %d calls are queued, want %v", name, got, len(l.queue), c.want)
 		}

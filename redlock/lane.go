@@ -43,7 +43,7 @@ type lane struct {
 	carrying int // how many calls are in the air
 	distance distance
 	debts    []debt
-	gen      int    // number of the last connection
+	gen      int32  // number of the last connection
 	haunted  bool   // a former connection could not be killed, and may still act
 	closing  bool   // nothing new will come
 	hangUp   func() // cuts the connection, the attempt to make one, or the pause before it
@@ -101,7 +101,7 @@ func (l *lane) submit(c *call, now clock.Instant) error {
 	err := l.refusal(now)
 	var stranded []*call
 	switch {
-	case c.of != nil && (c.of.state == withdrawn || c.of.state == answered && c.of.op.Reply.Nothing):
+	case c.of != nil && (c.of.state == withdrawn || c.of.state == answered && c.of.reply.Nothing):
 		c.state, err = withdrawn, errNeverHeld
 	case c.of != nil && l.isLate(now) && l.pull(c.of):
 		c.state, err = withdrawn, errNothing
@@ -176,7 +176,7 @@ func (l *lane) strand(now clock.Instant) []*call {
 func answerUnsent(calls []*call, err error, now clock.Instant) {
 	for _, c := range calls {
 		if c.round != nil {
-			c.round.answer(c.node, Reply{Vote: quorum.Unsent, Err: err}, now)
+			c.round.answer(c.node, &Reply{Vote: quorum.Unsent, Err: err}, now)
 		}
 	}
 }
@@ -218,9 +218,9 @@ func (l *lane) undo(acquire *call, ttl time.Duration) {
 	case acquire.state == written:
 		acquire.undo = true // land sees to it
 	default:
-		op := acquire.op
+		op := *acquire.op
 		op.TTL = ttl
-		l.owe(&call{op: op, of: acquire}, l.clock.Now())
+		l.owe(&call{op: &op, of: acquire}, l.clock.Now())
 	}
 	l.mu.Unlock()
 	l.rouse()

@@ -70,7 +70,7 @@ type minting struct {
 }
 
 func (m *minting) op() Op {
-	acquire := &m.acquire.calls[0].op
+	acquire := &m.acquire.op
 	return Op{
 		Kind: OpStamp, Key: acquire.Key, Token: acquire.Token,
 		Counter: acquire.Counter, CounterTTL: acquire.CounterTTL, Fence: m.fence,
@@ -86,18 +86,19 @@ func (m *minting) take(i int, acquired Reply) {
 	counts := acquired.Vote == quorum.Granted
 	if below && counts && votes {
 		if err := m.locker.lanes[i].submit(&m.votes.calls[i], now); err != nil {
-			m.votes.answer(i, Reply{Vote: quorum.Unsent, Err: err}, now)
+			m.votes.answer(i, &Reply{Vote: quorum.Unsent, Err: err}, now)
 		}
 		return
 	}
 	if below { // in quarantine, or late: it is to know, and nobody waits for it
-		m.locker.lanes[i].submit(&call{op: m.op(), node: i}, now)
+		op := m.op()
+		m.locker.lanes[i].submit(&call{op: &op, node: i}, now)
 	}
 	switch {
 	case !votes:
 	case counts && acquired.Fence > m.fence:
-		m.votes.answer(i, Reply{Vote: quorum.Unknown, Err: errAbove}, now)
+		m.votes.answer(i, &Reply{Vote: quorum.Unknown, Err: errAbove}, now)
 	default:
-		m.votes.answer(i, acquired, now)
+		m.votes.answer(i, &acquired, now)
 	}
 }

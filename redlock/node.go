@@ -148,6 +148,9 @@ type Reply struct {
 	// there is a key), Denied if it definitely did not, and Unknown, with Err
 	// set, for everything else.
 	Vote quorum.Vote
+	// Nothing is for a vote that is Unknown because the node has refused the
+	// operation and has certainly not carried it out.
+	Nothing bool
 	// Holder is what the key held instead, where the node says so. With Denied,
 	// "" is no key for OpExtend and OpRelease, and not known for OpAcquire.
 	Holder Token
@@ -158,7 +161,4 @@ type Reply struct {
 	// Err is why the vote is Unknown. With Denied it says that the key holds
 	// something that is no lock.
 	Err error
-	// Nothing is for a vote that is Unknown because the node has refused the
-	// operation and has certainly not carried it out.
-	Nothing bool
 }

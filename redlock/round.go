@@ -16,6 +16,7 @@ var errSilent = errors.New("no answer so far")
 // round is one operation asked of all nodes at once, and the ballot of their
 // answers. It decides as soon as it can, and goes on taking late answers.
 type round struct {
+	op    Op
 	start clock.Instant // read before anything was sent
 	calls []call        // one per node
 	done  chan struct{} // closed when the ballot has decided
@@ -29,23 +30,24 @@ type round struct {
 
 // call is one node's part of a round.
 type call struct {
-	op    Op
+	op    *Op    // of all the round
 	round *round // nil if nobody counts its answer
 	node  int    // the voter's number
 	of    *call  // for a release: the acquire of its key on this node
 	on    *call  // for an extend: the same
 
-	answer Reply         // as the ballot has it; guarded by round.mu
+	answer *Reply        // as the ballot has it, nil if it has none; guarded by round.mu
 	rtt    time.Duration // guarded by round.mu
 	came   bool          // the answer is the lane's; guarded by round.mu
 	spare  bool          // for a release: there is nothing to release; guarded by round.mu
 
-	// What follows is guarded by lane.mu, and op.Reply is too, except that while
-	// the call is written it belongs to the lane's goroutine.
+	// What follows is guarded by lane.mu; the reply does not change once it has been
+	// given to the round.
 	state  callState
 	undo   bool  // what this acquire sets is to be released at once
 	cutOff bool  // the connection it was written to ended before the answer came
-	gen    int   // the number of that connection
+	gen    int32 // the number of that connection
+	reply  Reply
 	debt   *debt // what this release pays
 	extend *call // the last extend of what this acquire has set
 }
@@ -60,12 +62,12 @@ const (
 	withdrawn // it never left the queue
 )
 
-// counted is the node's reply as the ballot is to have it. A grant that comes with
+// qualify makes the node's reply what the ballot is to have. A grant that comes with
 // an error is in quarantine, and one without the fence that it should have counts as
 // little. A stamp that finds nobody's key is no denial: nobody holds the lock, but the
 // node no longer knows that it granted it.
-func (c *call) counted() Reply {
-	reply := c.op.Reply
+func (c *call) qualify() {
+	reply := &c.reply
 	switch {
 	case reply.Vote == quorum.Granted && reply.Err != nil:
 		reply.Vote = quorum.Unknown
@@ -74,19 +76,19 @@ func (c *call) counted() Reply {
 	case c.op.Kind == OpStamp && reply.Vote == quorum.Denied && reply.Holder == "":
 		reply.Vote, reply.Err = quorum.Unknown, errGone
 	}
-	return reply
 }
 
 // newRound prepares the same operation for n nodes.
 func newRound(n int, op Op, start clock.Instant) *round {
 	r := &round{
+		op:     op,
 		start:  start,
 		calls:  make([]call, n),
 		done:   make(chan struct{}),
 		ballot: quorum.NewBallot(n),
 	}
 	for i := range r.calls {
-		r.calls[i] = call{op: op, round: r, node: i}
+		r.calls[i] = call{op: &r.op, round: r, node: i}
 	}
 	return r
 }
@@ -104,7 +106,7 @@ func (r *round) sendOne(lanes []*lane, i int) {
 	case err == errNothing:
 		r.setAside(i)
 	case err != nil:
-		r.answer(i, Reply{Vote: quorum.Unsent, Err: err}, r.start)
+		r.answer(i, &Reply{Vote: quorum.Unsent, Err: err}, r.start)
 	}
 }
 
@@ -131,14 +133,14 @@ func (r *round) setAside(i int) {
 
 // answer counts a node's reply. It may be called for a call that has been
 // given up: the ballot then takes it as a late vote.
-func (r *round) answer(i int, reply Reply, now clock.Instant) {
+func (r *round) answer(i int, reply *Reply, now clock.Instant) {
 	r.mu.Lock()
 	r.calls[i].came = true
 	r.count(i, reply, now.Lower(r.start))
 	follow := r.follow
 	r.mu.Unlock()
 	if follow != nil {
-		follow(i, reply)
+		follow(i, *reply)
 	}
 }
 
@@ -155,12 +157,12 @@ func (r *round) each(f func(i int, reply Reply)) {
 	}
 	r.mu.Unlock()
 	for _, i := range came {
-		f(i, r.calls[i].answer) // an answer that has come stays as it is
+		f(i, *r.calls[i].answer) // an answer that has come stays as it is
 	}
 }
 
 // count is answer. r.mu is held.
-func (r *round) count(i int, reply Reply, rtt time.Duration) {
+func (r *round) count(i int, reply *Reply, rtt time.Duration) {
 	before := r.over()
 	r.ballot.Cast(i, reply.Vote)
 	r.calls[i].answer, r.calls[i].rtt = reply, rtt
@@ -204,13 +206,13 @@ func (r *round) finish(lanes []*lane) (quorum.Outcome, []Vote) {
 	r.mu.Unlock()
 
 	for _, i := range pending {
-		reply := Reply{Vote: quorum.Unknown, Err: errSilent}
+		reply := &Reply{Vote: quorum.Unknown, Err: errSilent}
 		if lanes[i].withdraw(&r.calls[i]) {
 			reply.Vote = quorum.Unsent
 		}
 		r.mu.Lock()
 		if r.calls[i].spare {
-			reply = Reply{Vote: quorum.Granted}
+			reply = &Reply{Vote: quorum.Granted}
 			r.spare--
 		}
 		if r.ballot.Vote(i) == quorum.Pending {
@@ -243,14 +245,11 @@ func (r *round) votes(lanes []*lane) []Vote {
 	votes := make([]Vote, len(r.calls))
 	for i := range r.calls {
 		c := &r.calls[i]
-		votes[i] = Vote{
-			Node:   lanes[i].node.String(),
-			Vote:   r.ballot.Vote(i),
-			RTT:    c.rtt,
-			Holder: c.answer.Holder.Digest(),
-			Err:    c.answer.Err,
+		votes[i] = Vote{Node: lanes[i].node.String(), Vote: r.ballot.Vote(i), RTT: c.rtt}
+		if c.answer != nil {
+			votes[i].Holder, votes[i].Err = c.answer.Holder.Digest(), c.answer.Err
 		}
-		if why, ok := c.answer.Err.(*QuarantineError); ok {
+		if why, ok := votes[i].Err.(*QuarantineError); ok {
 			votes[i].Quarantined = why.For
 		}
 		if votes[i].Vote == quorum.Pending { // the others had decided

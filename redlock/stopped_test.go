@@ -143,7 +143,7 @@ func (s *stopped) run(t *testing.T, cycles int, control bool) (n tally) {
 		n.cycles++
 	}
 	s.lane.mu.Lock()
-	n.conns = s.lane.gen
+	n.conns = int(s.lane.gen)
 	s.lane.mu.Unlock()
 	info, err := s.admin.Info(ctx, "commandstats").Result()
 	if _, calls, ok := strings.Cut(info, "cmdstat_client|kill:calls="); err == nil && ok {

@@ -187,12 +187,12 @@ func randomFlight(draw *rand.Rand, size int) []*Op {
 			continue
 		}
 		if cut.fits(&op) {
-			calls = append(calls, &call{op: op})
+			calls = append(calls, &call{op: &op})
 		}
 	}
 	var flight []*Op
 	for _, c := range arrange(nil, calls) {
-		flight = append(flight, &c.op)
+		flight = append(flight, c.op)
 	}
 	return flight
 }
