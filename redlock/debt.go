@@ -32,7 +32,7 @@ func (l *lane) at(now clock.Instant) time.Duration { return now.Lower(l.born) }
 // owe remembers c, the release of a key, unless its acquire is known to have
 // set nothing. Anything but a release is not owed. l.mu is held.
 func (l *lane) owe(c *call, now clock.Instant) {
-	if c.of == nil {
+	if c.of == nil || c.op.Kind == OpExtend {
 		return
 	}
 	op := Op{Kind: OpRelease, Key: c.op.Key, Token: c.op.Token, TTL: c.op.TTL}

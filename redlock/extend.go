@@ -54,7 +54,7 @@ func (l *Lease) tryExtend(ctx context.Context, start clock.Instant, ttl, patienc
 	l.ttl = max(l.ttl, ttl)
 	r := newRound(len(l.locker.lanes), l.op(OpExtend, ttl), start)
 	for i := range r.calls {
-		r.calls[i].on = l.setter(i)
+		r.calls[i].of = l.setter(i)
 	}
 	l.mu.Unlock()
 

@@ -166,8 +166,8 @@ func (l *lane) load(conn Conn, f *flight) {
 				break
 			}
 			c.state, c.gen = written, l.gen
-			if c.on != nil {
-				c.on.extend = c
+			if c.op.Kind == OpExtend && c.of != nil {
+				c.of.extend = c
 			}
 			l.loading = append(l.loading, c)
 		} else {
@@ -218,7 +218,7 @@ func (l *lane) land(f *flight, err error) {
 	l.mu.Unlock()
 	for _, c := range f.calls {
 		if c.round != nil {
-			c.round.answer(c.node, &c.reply, now)
+			c.round.answer(int(c.node), &c.reply, now)
 		}
 	}
 	f.unload()

@@ -72,7 +72,7 @@ func TestFlightsKeepEveryKeysOrder(t *testing.T) {
 	for range 2000 {
 		var queue []*call
 		for i := range 1 + rng.IntN(300) {
-			queue = append(queue, &call{node: i, op: &Op{
+			queue = append(queue, &call{node: int32(i), op: &Op{
 				Kind: OpKind(rng.IntN(5)), Key: fmt.Sprint(rng.IntN(1 + rng.IntN(50))),
 			}})
 		}

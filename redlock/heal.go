@@ -30,7 +30,7 @@ func (l *Lease) restore(i int, ttl time.Duration) {
 	lane := l.locker.lanes[i]
 	op := l.op(OpAcquire, ttl)
 	op.Fence = l.fence
-	c := &call{op: &op, node: i}
+	c := &call{op: &op}
 	now := l.locker.clock.Now()
 	l.mu.Lock()
 	queued := l.ended == nil && l.left(now) > notice(l.locker.ttl) && lane.restore(c, l.setter(i), now)
@@ -45,7 +45,7 @@ func (l *Lease) restore(i int, ttl time.Duration) {
 		// The node's own clock may have kept its counter below the fence.
 		op := l.op(OpStamp, 0)
 		op.Fence = l.fence
-		lane.submit(&call{op: &op, node: i}, now)
+		lane.submit(&call{op: &op}, now)
 	}
 }
 

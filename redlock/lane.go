@@ -100,10 +100,11 @@ func (l *lane) submit(c *call, now clock.Instant) error {
 	l.mu.Lock()
 	err := l.refusal(now)
 	var stranded []*call
+	release := c.of != nil && c.op.Kind == OpRelease
 	switch {
-	case c.of != nil && (c.of.state == withdrawn || c.of.state == answered && c.of.reply.Nothing):
+	case release && (c.of.state == withdrawn || c.of.state == answered && c.of.reply.Nothing):
 		c.state, err = withdrawn, errNeverHeld
-	case c.of != nil && l.isLate(now) && l.pull(c.of):
+	case release && l.isLate(now) && l.pull(c.of):
 		c.state, err = withdrawn, errNothing
 	case err == nil:
 		if l.dead > maxFlight && l.dead > len(l.queue)/2 {
@@ -112,7 +113,7 @@ func (l *lane) submit(c *call, now clock.Instant) error {
 		}
 		c.state = queued
 		l.queue = append(l.queue, c)
-		if c.of != nil && l.lingers(c.of) {
+		if release && l.lingers(c.of) {
 			l.owe(c, now) // once is not enough
 		}
 	default:
@@ -176,7 +177,7 @@ func (l *lane) strand(now clock.Instant) []*call {
 func answerUnsent(calls []*call, err error, now clock.Instant) {
 	for _, c := range calls {
 		if c.round != nil {
-			c.round.answer(c.node, &Reply{Vote: quorum.Unsent, Err: err}, now)
+			c.round.answer(int(c.node), &Reply{Vote: quorum.Unsent, Err: err}, now)
 		}
 	}
 }

@@ -92,7 +92,7 @@ func (m *minting) take(i int, acquired Reply) {
 	}
 	if below { // in quarantine, or late: it is to know, and nobody waits for it
 		op := m.op()
-		m.locker.lanes[i].submit(&call{op: &op, node: i}, now)
+		m.locker.lanes[i].submit(&call{op: &op}, now)
 	}
 	switch {
 	case !votes:

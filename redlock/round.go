@@ -32,12 +32,11 @@ type round struct {
 type call struct {
 	op    *Op    // of all the round
 	round *round // nil if nobody counts its answer
-	node  int    // the voter's number
-	of    *call  // for a release: the acquire of its key on this node
-	on    *call  // for an extend: the same
+	of    *call  // for a release or an extend: the acquire of its key on this node
 
 	answer *Reply        // as the ballot has it, nil if it has none; guarded by round.mu
 	rtt    time.Duration // guarded by round.mu
+	node   int32         // the voter's number
 	came   bool          // the answer is the lane's; guarded by round.mu
 	spare  bool          // for a release: there is nothing to release; guarded by round.mu
 
@@ -88,7 +87,7 @@ func newRound(n int, op Op, start clock.Instant) *round {
 		ballot: quorum.NewBallot(n),
 	}
 	for i := range r.calls {
-		r.calls[i] = call{op: &r.op, round: r, node: i}
+		r.calls[i] = call{op: &r.op, round: r, node: int32(i)}
 	}
 	return r
 }

@@ -188,16 +188,16 @@ func (c *redisConn) exec(flight []*Op, f *form) (again []*Op, err error) {
 	}
 	sent := *f
 	f.whole, f.single = false, false
-	parts := sent.parts(flight)
 	var gone error // why the node can do nothing more on this connection
 	read := 0
-	err = c.ask(func(b []byte) []byte { return c.appendParts(b, parts, sent) }, func() error {
-		for _, p := range parts {
+	err = c.ask(func(b []byte) []byte { return c.appendFlight(b, flight, sent) }, func() error {
+		for read < len(flight) {
+			p := sent.part(flight[read:])
 			refusal, err := c.read(p, sent)
 			if err != nil {
 				return err
 			}
-			read++
+			read += len(p)
 			switch {
 			case refusal == nil:
 			case redirects(refusal):
@@ -212,36 +212,30 @@ func (c *redisConn) exec(flight []*Op, f *form) (again []*Op, err error) {
 		}
 		return gone
 	})
-	for _, p := range parts[read:] {
-		for _, op := range p {
-			if op.Reply.Vote == quorum.Pending {
-				op.Reply = Reply{Vote: quorum.Unknown, Err: err}
-			}
+	for _, op := range flight[read:] {
+		if op.Reply.Vote == quorum.Pending {
+			op.Reply = Reply{Vote: quorum.Unknown, Err: err}
 		}
 	}
 	return again, err
 }
 
-// parts are the commands for a flight.
-func (f form) parts(flight []*Op) []part {
-	parts := make([]part, 0, 8)
-	for len(flight) > 0 {
-		n := 1
-		if op := flight[0]; op.Kind != OpInspect && !op.isSet() && !f.perKey && !f.single {
-			n = len(sameKind(flight))
-		}
-		parts = append(parts, flight[:n])
-		flight = flight[n:]
+// part is the first command of a flight.
+func (f form) part(flight []*Op) part {
+	if op := flight[0]; op.Kind == OpInspect || op.isSet() || f.perKey || f.single {
+		return flight[:1]
 	}
-	return parts
+	return sameKind(flight)
 }
 
 // isSet reports whether an operation is a SET; the others are scripts, and OpInspect.
 func (op *Op) isSet() bool { return op.Kind == OpAcquire && op.Counter == "" }
 
-// appendParts appends the commands of a flight to a request. c.mu is held.
-func (c *redisConn) appendParts(b []byte, parts []part, f form) []byte {
-	for _, p := range parts {
+// appendFlight appends the commands of a flight to a request. c.mu is held.
+func (c *redisConn) appendFlight(b []byte, flight []*Op, f form) []byte {
+	for len(flight) > 0 {
+		p := f.part(flight)
+		flight = flight[len(p):]
 		switch op := p[0]; {
 		case op.isSet():
 			b = appendSet(b, op, f.plain)
@@ -423,7 +417,7 @@ func releases(flight []*Op, key string) bool {
 }
 
 // sameKind is the operations at the head of flight that are of one kind.
-func sameKind(flight []*Op) []*Op {
+func sameKind(flight []*Op) part {
 	for n, op := range flight {
 		if op.Kind != flight[0].Kind {
 			return flight[:n]
