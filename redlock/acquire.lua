@@ -10,31 +10,29 @@
 -- to more than a second ahead of this node's clock.
 local ahead = 1000000
 local largest = 9007199254740991 -- the last integer that a double tells from the next
-local time = redis.call('TIME')
+local call = redis.call
+local time = call('TIME')
 local limit = time[1] * 1000000 + time[2] + ahead
-local held = redis.call('MGET', unpack(KEYS))
+local held = call('MGET', unpack(KEYS))
 local answer = {}
-for i = 1, #KEYS, 2 do
-  local lock, counter = KEYS[i], KEYS[i + 1]
-  local token, ttl, proposed, cttl = unpack(ARGV, 2 * i - 1, 2 * i + 2)
-  local count = held[i + 1]
-  if not count then
-    count = redis.call('EXISTS', counter) == 0 and 0
-  elseif string.find(count, '^%d+$') and tonumber(count) < largest then
-    count = tonumber(count)
-  else
-    count = false
+for n = 1, #KEYS / 2 do
+  local lock, counter = KEYS[2 * n - 1], KEYS[2 * n]
+  local token, holder, text = ARGV[4 * n - 3], held[2 * n - 1], held[2 * n]
+  local count = false
+  if not text then
+    count = call('EXISTS', counter) == 0 and 0
+  elseif string.find(text, '^%d+$') and tonumber(text) < largest then
+    count = tonumber(text)
   end
-  local n = (i + 1) / 2
-  if held[i] and held[i] ~= token then
-    answer[n] = held[i]
-  elseif not count or held[i] and count == 0 then
+  if holder and holder ~= token then
+    answer[n] = holder
+  elseif not count or holder and count == 0 then
     answer[n] = -1
-  elseif held[i] then
+  elseif holder then
     answer[n] = count
-  elseif redis.call('SET', lock, token, 'NX', 'PX', ttl) then
-    count = math.max(count + 1, math.min(tonumber(proposed), limit))
-    redis.call('SET', counter, string.format('%.0f', count), 'PX', cttl)
+  elseif call('SET', lock, token, 'NX', 'PX', ARGV[4 * n - 2]) then
+    count = math.max(count + 1, math.min(tonumber(ARGV[4 * n - 1]), limit))
+    call('SET', counter, string.format('%.0f', count), 'PX', ARGV[4 * n])
     answer[n] = count
   else
     answer[n] = 0

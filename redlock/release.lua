@@ -4,6 +4,16 @@
 -- there is none (or one of another type), or what it holds instead.
 -- Running it twice deletes nothing more.
 local held = redis.call('MGET', unpack(KEYS))
+local n = 0
+for i, token in ipairs(ARGV) do
+  if held[i] == token then
+    n = n + 1
+  end
+end
+if n == #KEYS then -- as nearly always
+  redis.call('DEL', unpack(KEYS))
+  return n
+end
 local ours = {}
 local answer = {}
 for i, token in ipairs(ARGV) do
@@ -14,10 +24,7 @@ for i, token in ipairs(ARGV) do
     answer[i] = held[i] or 0
   end
 end
-if #ours > 0 then
+if n > 0 then
   redis.call('DEL', unpack(ours))
-end
-if #ours == #KEYS then
-  return #ours
 end
 return answer
