@@ -18,10 +18,9 @@ func (l *Locker) acquire(ctx context.Context, key string, try tryFunc) (*Lease, 
 	}
 	begun := l.clock.Now()
 	lease, failure := l.admit(ctx, key, try, begun)
-	elapsed := l.clock.Now().Lower(begun)
 	if failure != nil {
-		failure.Op, failure.Key, failure.Elapsed = "acquire", key, elapsed
-		l.trace.acquired(key, nil, elapsed, failure)
+		failure.Op, failure.Key, failure.Elapsed = "acquire", key, l.clock.Now().Lower(begun)
+		l.trace.refused(failure)
 		return nil, failure
 	}
 	handed := false
@@ -30,7 +29,7 @@ func (l *Locker) acquire(ctx context.Context, key string, try tryFunc) (*Lease, 
 			lease.release(ErrReleased)
 		}
 	}()
-	l.trace.acquired(key, lease, elapsed, nil)
+	l.trace.acquired(lease, begun)
 	handed = true
 	return lease, nil
 }
@@ -97,7 +96,7 @@ func (l *Locker) tryInTurn(ctx context.Context, key string, now clock.Instant) (
 	var won *Lease
 	defer func() { l.line.leave(key, won) }() // also if Backoff panics
 	c := newChase(l.prefix(key))
-	if l.line.yields(key, l.clock.Now()) {
+	if l.line.yields(key, l.clock) {
 		if err := l.pause(ctx, courtesy); err != nil {
 			return nil, failed(err)
 		}
@@ -128,7 +127,7 @@ func (l *Locker) tryInTurn(ctx context.Context, key string, now clock.Instant) (
 // keep hands a lease that was just won to its holder, unless the Locker has
 // been closed meanwhile.
 func (l *Locker) keep(lease *Lease) (*Lease, *AttemptError) {
-	l.keeper.add(lease)
+	l.keeper.add(lease, lease.won)
 	select {
 	case <-l.closing: // Close may have missed it
 		lease.release(ErrClosed)

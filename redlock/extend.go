@@ -100,6 +100,6 @@ func (l *Lease) lengthen(start clock.Instant, ttl time.Duration, now clock.Insta
 		l.check(now)
 		return false
 	}
-	l.locker.keeper.update(l)
+	l.locker.keeper.update(l, now)
 	return true
 }

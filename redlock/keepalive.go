@@ -46,13 +46,12 @@ func newKeeper(c clock.Clock) *keeper {
 }
 
 // add watches over a lease that was just won.
-func (k *keeper) add(l *Lease) { k.set(l, true) }
+func (k *keeper) add(l *Lease, now clock.Instant) { k.set(l, now, true) }
 
 // update takes note of a lease's new end or renewal.
-func (k *keeper) update(l *Lease) { k.set(l, false) }
+func (k *keeper) update(l *Lease, now clock.Instant) { k.set(l, now, false) }
 
-func (k *keeper) set(l *Lease, isNew bool) {
-	now := k.clock.Now()
+func (k *keeper) set(l *Lease, now clock.Instant, isNew bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	l.mu.Lock() // inside k.mu, so that no older picture comes after a newer one
@@ -225,7 +224,7 @@ func (l *Lease) attend(now clock.Instant) {
 	renew := after > 0 && now.Upper(l.start) >= after && l.locker.begin()
 	l.renewing = l.renewing || renew
 	l.mu.Unlock()
-	l.locker.keeper.update(l)
+	l.locker.keeper.update(l, now)
 	if renew {
 		l.locker.group.Go(func() error {
 			defer l.locker.finish()
@@ -247,7 +246,7 @@ func (l *Lease) KeepAlive() {
 	l.mu.Lock()
 	l.kept = true
 	l.mu.Unlock()
-	l.locker.keeper.update(l)
+	l.locker.keeper.update(l, l.locker.clock.Now())
 }
 
 // renewAfter is when to renew the lease, counted from its start; 0 if it is not
@@ -277,7 +276,7 @@ func (l *Lease) renew() {
 		l.mu.Lock()
 		l.renewing = false
 		l.mu.Unlock()
-		l.locker.keeper.update(l)
+		l.locker.keeper.update(l, l.locker.clock.Now())
 	}()
 	for ctx.Err() == nil && !l.outlived(l.locker.clock.Now()) {
 		if l.extend(context.WithoutCancel(ctx), l.locker.ttl, true) == nil {

@@ -15,9 +15,12 @@ import (
 type line struct {
 	mu    sync.Mutex // guards what follows
 	spots map[string]*spot
-	spare *spot          // one that is not used, so that most keys need no new one
+	spare []*spot        // that are not used, so that most keys need no new one
 	rows  map[string]row // of keys that nobody here wants at the moment and rivals did
 }
+
+// maxSpare is how many unused spots a line keeps.
+const maxSpare = 64
 
 // spot is one key's line.
 type spot struct {
@@ -65,11 +68,11 @@ func (n *line) enter(ctx context.Context, stop <-chan struct{}, key string, now 
 
 // yields reports whether the caller, whose turn it is, should let other processes
 // go first.
-func (n *line) yields(key string, now clock.Instant) bool {
+func (n *line) yields(key string, clk clock.Clock) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	s := n.spots[key]
-	return s.row.over(now)
+	return s.row.leases > 0 && s.row.over(clk.Now())
 }
 
 // leave ends the caller's turn. lease is what it has won, or nil.
@@ -129,10 +132,11 @@ func (s *spot) take(lease *Lease) {
 func (n *line) spot(key string) *spot {
 	s := n.spots[key]
 	if s == nil {
-		if s = n.spare; s == nil {
+		if last := len(n.spare) - 1; last >= 0 {
+			s, n.spare = n.spare[last], n.spare[:last]
+		} else {
 			s = &spot{}
 		}
-		n.spare = nil
 		s.row = n.rows[key]
 		n.spots[key] = s
 		delete(n.rows, key)
@@ -153,7 +157,9 @@ func (n *line) advance(key string, s *spot) {
 		return
 	}
 	delete(n.spots, key)
-	n.spare = s
+	if len(n.spare) < maxSpare {
+		n.spare = append(n.spare, s)
+	}
 	if s.row.limit > 0 {
 		if len(n.rows) >= maxRows {
 			clear(n.rows)

@@ -72,6 +72,6 @@ func (l *Lease) release(cause error) error {
 	case outcome != quorum.Won:
 		err = l.failure("release", start, votes, ErrNoQuorum)
 	}
-	l.locker.trace.released(l, start.Lower(l.won), left, l.locker.clock.Now().Lower(start), err)
+	l.locker.trace.released(l, start, left, err)
 	return err
 }

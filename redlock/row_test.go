@@ -113,7 +113,7 @@ func TestALineRemembersRivals(t *testing.T) {
 		if len(n.spots) != 0 || len(n.rows) != 1 {
 			t.Fatalf("%d lines and %d rows are kept, want the one with rivals", len(n.spots), len(n.rows))
 		}
-		if err := n.enter(t.Context(), nil, "wanted", clk.Now()); err != nil || !n.yields("wanted", clk.Now()) {
+		if err := n.enter(t.Context(), nil, "wanted", clk.Now()); err != nil || !n.yields("wanted", clk) {
 			t.Errorf("%v: rivals are forgotten at once", err)
 		}
 		n.leave("wanted", nil)

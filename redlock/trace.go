@@ -1,6 +1,10 @@
 package redlock
 
-import "time"
+import (
+	"time"
+
+	"github.com/quorumlock/quorumlock/clock"
+)
 
 // Trace has hooks that a Locker calls as things happen, for logs and metrics.
 // A nil hook is not called. Hooks are called from the goroutine concerned, may
@@ -66,14 +70,17 @@ type NodeEvent struct {
 	Err  error // why it ended or could not be made, or why the node is no voter
 }
 
-func (t *Trace) acquired(key string, l *Lease, elapsed time.Duration, failure *AttemptError) {
-	switch {
-	case t.Acquired == nil:
-	case failure != nil:
-		t.Acquired(AcquireEvent{Key: key, Attempts: failure.Attempts, Elapsed: elapsed, Err: failure})
-	default:
+func (t *Trace) refused(why *AttemptError) {
+	if t.Acquired != nil {
+		t.Acquired(AcquireEvent{Key: why.Key, Attempts: why.Attempts, Elapsed: why.Elapsed, Err: why})
+	}
+}
+
+func (t *Trace) acquired(l *Lease, begun clock.Instant) {
+	if t.Acquired != nil {
 		t.Acquired(AcquireEvent{
-			Key: key, Token: l.token.Digest(), Attempts: l.attempts, Elapsed: elapsed, Validity: l.Remaining(),
+			Key: l.key, Token: l.token.Digest(), Attempts: l.attempts,
+			Elapsed: l.locker.clock.Now().Lower(begun), Validity: l.Remaining(),
 		})
 	}
 }
@@ -90,10 +97,11 @@ func (t *Trace) lost(l *Lease, held time.Duration, err error) {
 	}
 }
 
-func (t *Trace) released(l *Lease, held, remaining, elapsed time.Duration, err error) {
+func (t *Trace) released(l *Lease, begun clock.Instant, remaining time.Duration, err error) {
 	if t.Released != nil {
 		t.Released(ReleaseEvent{
-			Key: l.key, Token: l.token.Digest(), Held: held, Remaining: remaining, Elapsed: elapsed, Err: err,
+			Key: l.key, Token: l.token.Digest(), Held: begun.Lower(l.won), Remaining: remaining,
+			Elapsed: l.locker.clock.Now().Lower(begun), Err: err,
 		})
 	}
 }
