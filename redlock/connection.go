@@ -83,7 +83,7 @@ func (l *lane) connection(ctx context.Context, timer clock.Timer) error {
 	l.mu.Lock()
 	l.inherit(fate, now)
 	l.voter.meet(peer, l.at(now))
-	l.distance = distance{}
+	l.far = peer.RoundTrip >= faraway
 	l.mu.Unlock()
 
 	for f := &l.flights[0]; l.indebted(); { // what is owed goes out before the lane takes new work

@@ -109,33 +109,19 @@ func (f *flight) unload() {
 // Nearby a node has one flight at a time: each is as deep as can be then, and a wait for
 // the one before it is short. Of a node that is far, several are in the air, or an
 // operation would wait half a round trip before it is sent.
+//
+// It is far when it took long to answer a first question, and no flight has been fast
+// since. Where the machine is busy, deep flights take time nearby too.
 const (
 	maxFlights = 4
-	faraway    = 300 * time.Microsecond
-	// hops is how many flights must have been to a node before it is taken for far.
-	hops = 16
+	faraway    = 500 * time.Microsecond
+	eachOp     = 10 * time.Microsecond // that a flight may take longer and be fast
 )
-
-// distance is how far a node is: the shortest of all flights on the connection.
-type distance struct {
-	flights  int
-	shortest time.Duration
-}
-
-func (d *distance) add(took time.Duration) {
-	if d.flights == 0 || took < d.shortest {
-		d.shortest = took
-	}
-	d.flights++
-}
-
-// isFar reports whether the node is to have more than one flight at a time.
-func (d *distance) isFar() bool { return d.flights >= hops && d.shortest >= faraway }
 
 func (l *lane) isFar() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.distance.isFar()
+	return l.far
 }
 
 // underWay is how long the oldest flight has been in the air, 0 if none is. l.mu is held.
@@ -190,7 +176,9 @@ func (l *lane) load(conn Conn, f *flight) {
 func (l *lane) land(f *flight, err error) {
 	now := l.clock.Now()
 	l.mu.Lock()
-	l.distance.add(now.Lower(f.departed))
+	if now.Lower(f.departed) < faraway+time.Duration(len(f.calls))*eachOp {
+		l.far = false
+	}
 	f.departed = clock.Instant{}
 	l.carrying -= len(f.calls)
 	for i, c := range f.calls {

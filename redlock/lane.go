@@ -41,7 +41,7 @@ type lane struct {
 	reason   error // why it takes no work
 	flights  [maxFlights]flight
 	carrying int // how many calls are in the air
-	distance distance
+	far      bool // several may be, since the node is far
 	debts    []debt
 	gen      int32  // number of the last connection
 	haunted  bool   // a former connection could not be killed, and may still act

@@ -79,6 +79,9 @@ type Peer struct {
 	ReplicationID string
 	// Replica: the node copies another.
 	Replica bool
+	// RoundTrip is the shortest time in which a question was answered so far; 0 if that
+	// is not known.
+	RoundTrip time.Duration
 	// ClusterNodes is how many nodes its cluster has, itself included: 0 if it
 	// is not in cluster mode, -1 if it would not tell.
 	ClusterNodes int

@@ -173,6 +173,7 @@ func (c *redisConn) identify(ctx context.Context) error {
 	}
 	node := fields(info.Val())
 	c.peer = peer(node)
+	c.peer.RoundTrip = max(1, c.socket.roundTrip)
 	if id.Err() == nil {
 		c.peer.ID = id.Val()
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"strconv"
+	"time"
 )
 
 // The part of the Redis serialization protocol, versions 2 and 3, that flights need:
@@ -187,10 +188,13 @@ func (r *values) text(n int) ([]byte, error) {
 
 // handover is a socket whose answers are read by go-redis first, and by flights
 // later: it gives go-redis no more than a line at a time, so that nothing that
-// comes after what go-redis reads is left in go-redis' hands.
+// comes after what go-redis reads is left in go-redis' hands. And it measures: the first
+// questions are short ones.
 type handover struct {
 	net.Conn
-	values values
+	values    values
+	asked     time.Time
+	roundTrip time.Duration // the shortest of those that go-redis waited for
 }
 
 func newHandover(socket net.Conn) *handover {
@@ -199,11 +203,21 @@ func newHandover(socket net.Conn) *handover {
 	return h
 }
 
+// Write implements io.Writer.
+func (h *handover) Write(b []byte) (int, error) {
+	h.asked = time.Now()
+	return h.Conn.Write(b)
+}
+
 // Read implements io.Reader.
 func (h *handover) Read(b []byte) (int, error) {
 	if _, err := h.values.Peek(1); err != nil {
 		return 0, err
 	}
+	if took := time.Since(h.asked); !h.asked.IsZero() && (h.roundTrip == 0 || took < h.roundTrip) {
+		h.roundTrip = took
+	}
+	h.asked = time.Time{}
 	there, _ := h.values.Peek(min(len(b), h.values.Buffered()))
 	if i := bytes.IndexByte(there, '\n'); i >= 0 {
 		there = there[:i+1]

@@ -141,7 +141,7 @@ func (c *redisConn) ask(write func([]byte) []byte, read func() error) error {
 	if err == nil {
 		c.request = write(c.request[:0])
 		c.socket.SetWriteDeadline(sent.Add(c.limit))
-		_, err = c.socket.Write(c.request)
+		_, err = c.socket.Conn.Write(c.request)
 		if cap(c.request) > largestRequest {
 			c.request = nil
 		}

@@ -17,9 +17,8 @@ type conn struct {
 
 	// The client's end.
 	ended    error      // nothing more can be sent
-	asking   *request   // the call that is under way
-	result   chan error // how it ended
-	overdue  event      // its time is up
+	asking   []*request // the calls that are under way, in the order of sending
+	failing  bool       // the next of them is about to hear that the connection has ended
 	gathered chan struct{}
 
 	// Between.
@@ -42,6 +41,11 @@ type request struct {
 	err  error
 	last bool // the connection ends with the answer
 	here bool // it has arrived
+	back bool // the answer has
+
+	sent    time.Duration
+	result  chan error // how the call has ended
+	overdue event      // its time is up
 }
 
 type asks uint8
@@ -109,10 +113,10 @@ func (c *conn) call(r *request) error {
 	if err := c.ask(r, c.limit); err != nil {
 		return err
 	}
-	return <-c.result
+	return <-r.result
 }
 
-// ask sends a request, whose answer then comes as c.result.
+// ask sends a request, whose answer then comes as r.result.
 func (c *conn) ask(r *request, limit time.Duration) error {
 	w := c.link.client.world
 	w.mu.Lock()
@@ -120,21 +124,46 @@ func (c *conn) ask(r *request, limit time.Duration) error {
 	if c.link.client.gone {
 		return errHungUp
 	}
-	c.asking = r
+	r.sent, r.result = w.now, make(chan error, 1)
+	if len(c.asking) > 0 {
+		w.beside++
+		c.checkKeys(r)
+	}
+	c.asking = append(c.asking, r)
 	if c.ended != nil {
-		// That takes a moment too: other lanes may be loading flights in this one, and
-		// what comes of the failure must not interfere with them.
-		d := w.dice.on(forReply, uint64(c.link.client.id), uint64(c.link.node.id), c.link.flights)
-		w.agenda.set(&event{
-			at: w.now + d.between(time.Microsecond, 20*time.Microsecond), rank: c.link.rank(rankReply), whose: c.link.client,
-			do: func() { c.finish(c.ended) },
-		})
+		c.failSoon()
 		return nil
 	}
-	c.overdue.at = w.now + c.link.client.clock.real(limit)
-	w.agenda.set(&c.overdue)
+	r.overdue = event{
+		at: w.now + c.link.client.clock.real(limit), rank: c.link.rank(rankLimit), whose: c.link.client,
+		do: func() { c.fail(errTimeout) },
+	}
+	w.agenda.set(&r.overdue)
 	c.link.send(r)
 	return nil
+}
+
+// checkKeys: flights that are under way at once are for different keys.
+func (c *conn) checkKeys(r *request) {
+	for _, other := range c.asking {
+		for _, a := range other.ops {
+			for _, b := range r.ops {
+				if a.Key == b.Key {
+					c.link.client.world.violates("%s has two flights to %s in the air with %s", c.link.client.name, c.link.node.name, a.Key)
+				}
+			}
+		}
+	}
+}
+
+// soon has something happen at the client's end in a moment: others may be loading
+// flights in this one, and what comes of it must not interfere with them.
+func (c *conn) soon(do func()) {
+	w := c.link.client.world
+	d := w.dice.on(forReply, uint64(c.link.client.id), uint64(c.link.node.id), c.link.flights)
+	w.agenda.set(&event{
+		at: w.now + d.between(time.Microsecond, 20*time.Microsecond), rank: c.link.rank(rankReply), whose: c.link.client, do: do,
+	})
 }
 
 // fail ends the connection at the client's end. world.mu is held.
@@ -143,15 +172,31 @@ func (c *conn) fail(why error) {
 		c.ended = why
 	}
 	c.finish(why)
+	c.failSoon()
 }
 
-// finish ends the call that is under way, if one is. world.mu is held.
+// failSoon ends the calls that are under way when the connection has ended, one at a
+// time.
+func (c *conn) failSoon() {
+	if len(c.asking) == 0 || c.failing {
+		return
+	}
+	c.failing = true
+	c.soon(func() {
+		c.failing = false
+		c.finish(c.ended)
+		c.failSoon()
+	})
+}
+
+// finish ends the first call that is under way, if one is. world.mu is held.
 func (c *conn) finish(err error) {
-	if c.asking != nil {
-		c.asking = nil
-		c.link.client.world.agenda.drop(&c.overdue)
-		c.link.client.unhold(&c.overdue)
-		c.result <- err
+	if len(c.asking) > 0 {
+		r := c.asking[0]
+		c.asking = c.asking[1:]
+		c.link.client.world.agenda.drop(&r.overdue)
+		c.link.client.unhold(&r.overdue)
+		r.result <- err
 	}
 }
 
@@ -167,23 +212,36 @@ func (c *conn) drain() {
 // answer sends a node's answer on its way.
 func (c *conn) answer(r *request) {
 	c.link.toClient(func() {
-		if c.asking != r {
-			return // given up
-		}
-		for i, op := range r.into {
-			for j := range r.ops { // they may be in another order
-				if o := &r.ops[j]; o.Kind == op.Kind && o.Key == op.Key && o.Token == op.Token {
-					r.into[i].Reply = o.Reply
-				}
+		r.back = true
+		c.deliver()
+	})
+}
+
+// deliver hands out the answer to the first call that is under way, if it has come:
+// answers come in the order of sending.
+func (c *conn) deliver() {
+	if len(c.asking) == 0 || !c.asking[0].back || c.ended != nil {
+		return
+	}
+	r := c.asking[0]
+	for i, op := range r.into {
+		for j := range r.ops { // they may be in another order
+			if o := &r.ops[j]; o.Kind == op.Kind && o.Key == op.Key && o.Token == op.Token {
+				r.into[i].Reply = o.Reply
 			}
 		}
-		var err error
-		if r.last {
-			c.ended = errReset
-			err = errReset
-		}
-		c.finish(err)
-	})
+	}
+	if r.last {
+		c.fail(errReset)
+		return
+	}
+	if r.kind == asksHello {
+		c.peer.RoundTrip = c.link.client.world.now - r.sent
+	}
+	c.finish(nil)
+	if len(c.asking) > 0 && c.asking[0].back {
+		c.soon(c.deliver)
+	}
 }
 
 // reset tells the client that the connection has ended.

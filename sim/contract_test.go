@@ -16,7 +16,8 @@ import (
 // holds both, so that neither is a world of its own.
 func TestNodesKeepTheContract(t *testing.T) {
 	t.Run("simulated", func(t *testing.T) { keepsContract(t, &simulated{data: newData()}) })
-	t.Run("redis-server", func(t *testing.T) { keepsContract(t, startReal(t)) }) // or what REDIS_SERVER names
+	t.Run("redis-server", func(t *testing.T) { keepsContract(t, startReal(t, 0)) }) // or what REDIS_SERVER names
+	t.Run("redis-server, RESP 3", func(t *testing.T) { keepsContract(t, startReal(t, 3)) })
 	t.Run("valkey-server", func(t *testing.T) {
 		path, err := exec.LookPath("valkey-server")
 		if err != nil && os.Getenv("CI") == "true" {
@@ -25,7 +26,7 @@ func TestNodesKeepTheContract(t *testing.T) {
 			t.Skip(err)
 		}
 		t.Setenv("REDIS_SERVER", path)
-		keepsContract(t, startReal(t))
+		keepsContract(t, startReal(t, 0))
 	})
 }
 

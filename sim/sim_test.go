@@ -46,6 +46,9 @@ func TestSwarmHoldsNoKeyTwice(t *testing.T) {
 				t.Errorf("no fault of kind %s in %d schedules", name, sum.schedules)
 			}
 		}
+		if sum.beside == 0 {
+			t.Errorf("no flight was beside another in %d schedules", sum.schedules)
+		}
 	}
 }
 
@@ -70,12 +73,13 @@ func report(t *testing.T, seed uint64, r Result) {
 
 // summary is what a run of many schedules amounts to.
 type summary struct {
-	schedules, grants, events int
-	ops                       [redlock.OpRelease + 1]int
-	time                      time.Duration
-	faults                    map[string]int
-	traces                    map[uint64]struct{}
-	began                     time.Time
+	schedules, grants, events, beside int
+
+	ops    [redlock.OpRelease + 1]int
+	time   time.Duration
+	faults map[string]int
+	traces map[uint64]struct{}
+	began  time.Time
 }
 
 func (s *summary) add(r Result) {
@@ -85,6 +89,7 @@ func (s *summary) add(r Result) {
 	s.schedules++
 	s.grants += r.Grants
 	s.events += r.Events
+	s.beside += r.Beside
 	s.time += r.Time
 	for kind, n := range r.Ops {
 		s.ops[kind] += n
@@ -104,8 +109,8 @@ func (s *summary) String() string {
 	for kind, n := range s.ops {
 		ops = append(ops, fmt.Sprint(redlock.OpKind(kind), " ", n))
 	}
-	return fmt.Sprintf("%d schedules, %.1f simulated hours, %d events, %d grants, operations: %s, %d distinct traces, %.0f schedules a minute; faults: %s",
-		s.schedules, s.time.Hours(), s.events, s.grants, strings.Join(ops, ", "), len(s.traces),
+	return fmt.Sprintf("%d schedules, %.1f simulated hours, %d events, %d grants, %d flights beside others, operations: %s, %d distinct traces, %.0f schedules a minute; faults: %s",
+		s.schedules, s.time.Hours(), s.events, s.grants, s.beside, strings.Join(ops, ", "), len(s.traces),
 		float64(s.schedules)/time.Since(s.began).Minutes(), strings.Join(faults, ", "))
 }
 

@@ -64,7 +64,7 @@ type real struct {
 // hang is how long a server may take before it is given up for hung.
 const hang = time.Minute
 
-func startReal(t *testing.T) *real {
+func startReal(t *testing.T, protocol int) *real {
 	redisproc.Require(t)
 	ctx, cancel := context.WithTimeout(context.Background(), hang)
 	defer cancel()
@@ -72,7 +72,7 @@ func startReal(t *testing.T) *real {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := &redis.Options{Addr: server.Addr(), MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}}
+	options := &redis.Options{Addr: server.Addr(), Protocol: protocol, MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}}
 	admin := redis.NewClient(options)
 	conn, err := redlock.Redis(options).Connect(ctx, hang)
 	if err != nil {

@@ -70,6 +70,7 @@ type world struct {
 	trace  trace
 	counts map[string]int
 	events int
+	beside int  // flights that were sent while another was under way on the connection
 	hung   bool // it does not come to its end
 	ops    [redlock.OpRelease + 1]int
 	says   []string
@@ -86,6 +87,7 @@ type Result struct {
 	Grants     int
 	Ops        [redlock.OpRelease + 1]int // that nodes carried out, by kind
 	Events     int
+	Beside     int            // flights that were sent while another was under way on their connection
 	Time       time.Duration  // of the world
 	Faults     map[string]int // that happened, by kind
 	Story      []string       // what became of a script's steps, and what went wrong
@@ -260,7 +262,7 @@ func (w *world) violates(format string, args ...any) {
 
 func (w *world) result() Result {
 	r := Result{
-		Violations: w.judge.violations, Trace: w.trace.sum, Grants: len(w.judge.holds), Events: w.events, Ops: w.ops,
+		Violations: w.judge.violations, Trace: w.trace.sum, Grants: len(w.judge.holds), Events: w.events, Beside: w.beside, Ops: w.ops,
 		Time: w.now, Faults: w.counts, Story: w.story, Log: w.says,
 	}
 	if w.plan.Recorded {
