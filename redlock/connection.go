@@ -140,38 +140,27 @@ func (l *lane) serve(ctx context.Context, conn Conn, timer clock.Timer) error {
 	defer others.Wait()
 	defer conn.Close() // what they still wait for does not come
 	defer end(nil)
-	for alone := true; ; {
-		f := &l.flights[0]
-		if more, err := l.next(ctx, conn, timer, f); !more {
-			return err
-		}
-		if err := l.fly(ctx, conn, f); err != nil {
-			return err
-		}
-		if alone && l.isFar() {
-			alone = false
-			for i := range l.flights[1:] {
-				others.Go(func() {
-					if err := l.accompany(ctx, conn, timer, &l.flights[1+i]); err != nil {
-						end(err)
-					}
-				})
+	shuttle := func(f *flight, goesOn func() bool) error {
+		for goesOn() {
+			if more, err := l.next(ctx, conn, timer, f); !more {
+				return err
+			}
+			if err := l.fly(ctx, conn, f); err != nil {
+				return err
 			}
 		}
+		return nil
 	}
-}
-
-// accompany sends flights beside others, while the node is far.
-func (l *lane) accompany(ctx context.Context, conn Conn, timer clock.Timer, f *flight) error {
-	for l.isFar() {
-		if more, err := l.next(ctx, conn, timer, f); !more {
-			return err
-		}
-		if err := l.fly(ctx, conn, f); err != nil {
-			return err
+	if l.isFar() {
+		for i := range l.flights[1:] {
+			others.Go(func() {
+				if err := shuttle(&l.flights[1+i], l.isFar); err != nil {
+					end(err)
+				}
+			})
 		}
 	}
-	return nil
+	return shuttle(&l.flights[0], func() bool { return true })
 }
 
 // next waits until there is something to send, and puts it into f. It reports false

@@ -40,7 +40,7 @@ type lane struct {
 	state    laneState
 	reason   error // why it takes no work
 	flights  [maxFlights]flight
-	carrying int // how many calls are in the air
+	carrying int  // how many calls are in the air
 	far      bool // several may be, since the node is far
 	debts    []debt
 	gen      int32  // number of the last connection

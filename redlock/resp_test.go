@@ -1,0 +1,182 @@
+package redlock
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/quorumlock/quorumlock/quorum"
+)
+
+// valuesOf reads text, in as small parts as its length allows, until the end or an error.
+func valuesOf(text string) (all []string, err error) {
+	var r values
+	r.Reset(iotest.OneByteReader(strings.NewReader(text)))
+	for {
+		v, err := r.next()
+		if err != nil {
+			return all, err
+		}
+		all = append(all, fmt.Sprint(v))
+	}
+}
+
+// What a node says is read as it stands on the wire, in both versions of the protocol;
+// a part of an answer is none.
+func TestValuesAreRead(t *testing.T) {
+	long := strings.Repeat("x", 10_000)
+	for _, c := range []struct {
+		text string
+		want string
+		err  error
+	}{
+		{"+OK\r\n:7\r\n:-1\r\n", `"OK" 7 -1`, io.EOF},
+		{"$-1\r\n_\r\n*-1\r\n", "nothing nothing nothing", io.EOF},
+		{"$0\r\n\r\n$5\r\na\r\nbc\r\n", `"" "a\r\nbc"`, io.EOF},
+		{"*2\r\n:1\r\n$3\r\nhis\r\n", `a list of 2 1 "his"`, io.EOF},
+		{"-ERR no\r\n", `"ERR no"`, io.EOF},
+		{"#t\r\n,1.5\r\n(123\r\n", `"#t" ",1.5" "(123"`, io.EOF},
+		{"$10000\r\n" + long + "\r\n:1\r\n", `"` + long + `" 1`, io.EOF},
+		{"-" + long + "\r\n:1\r\n", `"` + long + `" 1`, io.EOF},
+		{">2\r\n+invalidate\r\n*2\r\n$1\r\na\r\n_\r\n:1\r\n", "1", io.EOF},
+		{"$3\r\nhi", "", io.EOF},
+		{"$3\r\nhis", "", io.EOF},
+		{"$-1", "", io.EOF},
+		{"$10000\r\n" + long, "", io.EOF},
+		{">2\r\n+invalidate\r\n", "", io.EOF},
+		{"\r\n", "", errNotRESP},
+		{"OK\r\n", "", errNotRESP},
+		{"+OK\n", "", errNotRESP},
+		{":one\r\n", "", errNotRESP},
+		{"$x\r\n", "", errNotRESP},
+		{"$-2\r\n", "", errNotRESP},
+		{"$2\r\nhis\r\n", "", errNotRESP},
+		{"$99999999999\r\n", "", errNotRESP},
+		{"$600000000\r\n", "", errNotRESP},
+		{"*2000000\r\n", "", errNotRESP},
+	} {
+		all, err := valuesOf(c.text)
+		if got := strings.Join(all, " "); got != c.want || !errors.Is(err, c.err) {
+			t.Errorf("%.40q: got %.40s and %v, want %.40s and %v", c.text, got, err, c.want, c.err)
+		}
+	}
+}
+
+// A length is not believed before that much has come.
+func TestLengthsTakeNoRoom(t *testing.T) {
+	const text = "$500000000\r\nhis"
+	if n := testing.AllocsPerRun(1, func() { valuesOf(text) }); n > 100 {
+		t.Errorf("%v allocations", n)
+	}
+	result := testing.Benchmark(func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			valuesOf(text)
+		}
+	})
+	if n := result.AllocedBytesPerOp(); n > 1<<20 {
+		t.Errorf("%d bytes for three that came", n)
+	}
+}
+
+// FuzzValues: whatever comes is read to its end without a panic.
+func FuzzValues(f *testing.F) {
+	for _, text := range []string{"+OK\r\n", "$3\r\nhis\r\n", "*2\r\n:1\r\n_\r\n", ">1\r\n+x\r\n:1\r\n", "*1\r\n*1\r\n*1\r\n"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if _, err := valuesOf(string(b)); err == nil {
+			t.Error("no end")
+		}
+		var r values
+		r.Reset(bytes.NewReader(b))
+		for {
+			if v, err := r.next(); err != nil || v.kind == valueList && r.skip(v.n) != nil {
+				return
+			}
+		}
+	})
+}
+
+// What an answer to SET means, with GET and without.
+func TestAnswersToSETAreRead(t *testing.T) {
+	const token = "0b93a7c2"
+	for _, c := range []struct {
+		answer string
+		plain  bool
+		want   string
+	}{
+		{"$-1\r\n", false, "granted"},
+		{"_\r\n", false, "granted"},
+		{"$8\r\n0b93a7c2\r\n", false, "granted"},
+		{"$3\r\nhis\r\n", false, "denied(his)"},
+		{"$0\r\n\r\n", false, "denied"},
+		{"+OK\r\n", true, "granted"},
+		{"$-1\r\n", true, "denied"},
+		{"_\r\n", true, "denied"},
+		{"-WRONGTYPE Operation against a key\r\n", false, "denied(WRONGTYPE Operation against a key)"},
+		{"-LOADING Redis is loading\r\n", false, "unknown(LOADING Redis is loading)"},
+		{":1\r\n", false, `unknown(SET was answered 1)`},
+		{"*2\r\n:1\r\n:2\r\n", false, `unknown(SET was answered a list of 2)`},
+		{"#t\r\n", false, `unknown(SET was answered "#t")`},
+	} {
+		conn := redisConn{socket: &handover{}}
+		conn.socket.values.Reset(strings.NewReader(c.answer + ":7\r\n"))
+		flight := flightOf(acquireOp("k", token, time.Second))
+		refusal, err := conn.read(flight, form{plain: c.plain})
+		if err != nil {
+			t.Errorf("%q: %v", c.answer, err)
+		}
+		if got := answers(flight); got != c.want {
+			t.Errorf("%q plain=%t: got %s, want %s", c.answer, c.plain, got, c.want)
+		}
+		if nothing := flight[0].Reply.Nothing; nothing != (refusal != nil && flight[0].Reply.Vote == quorum.Unknown) {
+			t.Errorf("%q: nothing was done: %t", c.answer, nothing)
+		}
+		if next, err := conn.socket.values.next(); err != nil || next.n != 7 {
+			t.Errorf("%q: then comes %v, %v", c.answer, next, err)
+		}
+	}
+}
+
+// What go-redis does not ask for stays for those who come after it.
+func TestHandoverGivesNoMoreThanALine(t *testing.T) {
+	here, there := net.Pipe()
+	defer here.Close()
+	go func() {
+		defer there.Close()
+		io.Copy(there, strings.NewReader("$3\r\nhis\r\n:7\r\n"))
+	}()
+	h := newHandover(here)
+	theirs := bufio.NewReader(h)
+	for _, want := range []string{"$3\r\n", "his\r\n"} {
+		if got, err := theirs.ReadString('\n'); err != nil || got != want {
+			t.Fatalf("got %q, %v", got, err)
+		}
+	}
+	if v, err := h.values.next(); err != nil || v.n != 7 {
+		t.Errorf("then comes %v, %v", v, err)
+	}
+}
+
+// BenchmarkValues is what is done with each answer of a flight.
+func BenchmarkValues(b *testing.B) {
+	text := []byte(strings.Repeat("$-1\r\n", 64))
+	var r values
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Reset(bytes.NewReader(text))
+		for range 64 {
+			if _, err := r.next(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
