@@ -4,7 +4,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,7 +36,6 @@ var compareModes = []string{trial.Limit, trial.Uncontended, trial.RTT, trial.Con
 func parseCompare(args []string) (compareSettings, error) {
 	s := compareSettings{}
 	fs := flag.NewFlagSet("compare", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
 	nodes := fs.String("nodes", "spawn:5", "") // see parseRun
 	fs.BoolVar(&s.quick, "quick", false, "")
 	some(fs, &s.modes, "modes", compareModes)
@@ -51,14 +49,10 @@ func parseCompare(args []string) (compareSettings, error) {
 	fs.StringVar(&s.json, "json", "", "")
 	fs.StringVar(&s.html, "html", "", "")
 	fs.StringVar(&s.write, "write", "", "")
-	if err := fs.Parse(args); err != nil {
+	given, err := parse(fs, args)
+	if err != nil {
 		return s, err
 	}
-	if fs.NArg() > 0 {
-		return s, stray(fs.Arg(0))
-	}
-	given := make(map[string]bool)
-	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	if s.quick {
 		s.hurry(given)
 	}
@@ -67,7 +61,6 @@ func parseCompare(args []string) (compareSettings, error) {
 			s.rivals = append(s.rivals, l)
 		}
 	}
-	var err error
 	if s.nodes, err = parseNodes(*nodes); err != nil {
 		return s, fmt.Errorf("flag -nodes: %w", err)
 	}

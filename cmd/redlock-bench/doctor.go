@@ -32,26 +32,13 @@ type doctorReportSet struct {
 
 // doctor examines nodes and returns the exit status.
 func doctor(s doctorSettings, stdout, stderr io.Writer, signals <-chan os.Signal) int {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go heed(signals, cancel, os.Exit, stderr)
-
-	text, object, err := outputs(s.json, stdout, stderr)
-	if err != nil {
-		fmt.Fprintln(stderr, "redlock-bench:", err)
-		return exitProblems
-	}
-	d, err := s.examine(ctx)
-	if err == nil {
-		fmt.Fprint(text, d.text())
-		if object != nil {
-			err = errors.Join(writeJSON(object, d), object.Close())
+	return perform(s.json, stdout, stderr, signals, func(ctx context.Context, text io.Writer) (diagnosis, error) {
+		d, err := s.examine(ctx)
+		if err == nil {
+			fmt.Fprint(text, d.text())
 		}
-	}
-	if err != nil {
-		fmt.Fprintln(stderr, "redlock-bench:", err)
-	}
-	return health(d, err, ctx.Err() != nil)
+		return d, err
+	}, health)
 }
 
 // health is the exit status of an examination.

@@ -32,23 +32,9 @@ type drill struct {
 
 // runDrill makes a drill and returns the exit status.
 func runDrill(s drillSettings, stdout, stderr io.Writer, signals <-chan os.Signal) int {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go heed(signals, cancel, os.Exit, stderr)
-
-	text, object, err := outputs(s.json, stdout, stderr)
-	if err != nil {
-		fmt.Fprintln(stderr, "redlock-bench:", err)
-		return exitFailed
-	}
-	r, err := drill{drillSettings: s, text: text, up: drillNodes, makeLocker: newQuorumLocker}.run(ctx)
-	if err == nil && object != nil {
-		err = errors.Join(writeJSON(object, r), object.Close())
-	}
-	if err != nil {
-		fmt.Fprintln(stderr, "redlock-bench:", err)
-	}
-	return status(r.Check, err, ctx.Err() != nil)
+	return perform(s.json, stdout, stderr, signals, func(ctx context.Context, text io.Writer) (drillReport, error) {
+		return drill{drillSettings: s, text: text, up: drillNodes, makeLocker: newQuorumLocker}.run(ctx)
+	}, func(r drillReport, err error, interrupted bool) int { return status(r.Check, err, interrupted) })
 }
 
 // drillNodes are the nodes of a drill, as its settings say.

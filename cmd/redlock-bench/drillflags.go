@@ -4,7 +4,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -34,7 +33,6 @@ type drillSettings struct {
 func parseDrill(args []string) (drillSettings, error) {
 	s := drillSettings{}
 	fs := flag.NewFlagSet("drill", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
 	nodes := fs.String("nodes", "spawn:5", "") // see parseRun
 	faults := fs.String("fault", "", "")
 	named := fs.String("preset", "minority", "")
@@ -50,14 +48,10 @@ func parseDrill(args []string) (drillSettings, error) {
 	fs.BoolVar(&s.fenced, "fenced", false, "")
 	fs.BoolVar(&s.durable, "durable", false, "")
 	fs.StringVar(&s.json, "json", "", "")
-	if err := fs.Parse(args); err != nil {
+	given, err := parse(fs, args)
+	if err != nil {
 		return s, err
 	}
-	if fs.NArg() > 0 {
-		return s, stray(fs.Arg(0))
-	}
-	given := make(map[string]bool)
-	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	if given["fault"] && given["preset"] {
 		return s, errors.New("flags -fault and -preset: give one of them, a schedule or the name of one")
 	}
@@ -67,7 +61,6 @@ func parseDrill(args []string) (drillSettings, error) {
 	if s.nodeTimeout > s.ttl/4 {
 		return s, fmt.Errorf("invalid value %v for flag -node-timeout: want at most a quarter of -ttl %v, %v", s.nodeTimeout, s.ttl, s.ttl/4)
 	}
-	var err error
 	if s.nodes, err = parseDrillNodes(*nodes); err != nil {
 		return s, fmt.Errorf("flag -nodes: %w", err)
 	}

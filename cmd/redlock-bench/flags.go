@@ -31,7 +31,6 @@ type settings struct {
 func parseRun(args []string) (settings, error) {
 	s := settings{}
 	fs := flag.NewFlagSet("run", flag.ContinueOnError)
-	fs.SetOutput(io.Discard) // the caller prints the error, once
 	// A value of -nodes may hold passwords, and the flag package repeats what it
 	// cannot parse, so that flag takes anything here and is read below.
 	nodes := fs.String("nodes", "embedded:5", "")
@@ -46,21 +45,16 @@ func parseRun(args []string) (settings, error) {
 	fs.BoolVar(&s.durable, "durable", false, "")
 	fs.StringVar(&s.json, "json", "", "")
 	fs.StringVar(&s.history, "history", "", "")
-	if err := fs.Parse(args); err != nil {
+	given, err := parse(fs, args)
+	if err != nil {
 		return s, err
 	}
-	if fs.NArg() > 0 {
-		return s, stray(fs.Arg(0))
-	}
-	given := make(map[string]bool)
-	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	if given["d"] && given["n"] {
 		return s, errors.New("flags -d and -n: give one of them, a time or a number of cycles")
 	}
 	if s.hold > s.ttl/2 {
 		return s, fmt.Errorf("invalid value %v for flag -hold: want at most half of -ttl %v, %v", s.hold, s.ttl, s.ttl/2)
 	}
-	var err error
 	if s.nodes, err = parseNodes(*nodes); err != nil {
 		return s, fmt.Errorf("flag -nodes: %w", err)
 	}
@@ -82,7 +76,6 @@ type doctorSettings struct {
 func parseDoctor(args []string) (doctorSettings, error) {
 	s := doctorSettings{}
 	fs := flag.NewFlagSet("doctor", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
 	nodes := fs.String("nodes", "", "") // see parseRun
 	span(fs, &s.maxTTL, "max-ttl", 30*time.Second, 20*time.Millisecond, 24*time.Hour)
 	span(fs, &s.nodeTimeout, "node-timeout", 50*time.Millisecond, time.Millisecond, 6*time.Hour)
@@ -91,20 +84,31 @@ func parseDoctor(args []string) (doctorSettings, error) {
 	fs.BoolVar(&s.fenced, "fenced", false, "")
 	fs.BoolVar(&s.durable, "durable", false, "")
 	fs.StringVar(&s.json, "json", "", "")
-	if err := fs.Parse(args); err != nil {
+	_, err := parse(fs, args)
+	if err != nil {
 		return s, err
-	}
-	if fs.NArg() > 0 {
-		return s, stray(fs.Arg(0))
 	}
 	if s.nodeTimeout > s.maxTTL/4 {
 		return s, fmt.Errorf("invalid value %v for flag -node-timeout: want at most a quarter of -max-ttl %v, %v", s.nodeTimeout, s.maxTTL, s.maxTTL/4)
 	}
-	var err error
 	if s.nodes, err = parseNodes(*nodes); err != nil {
 		return s, fmt.Errorf("flag -nodes: %w", err)
 	}
 	return s, nil
+}
+
+// parse reads the arguments of a command and says which flags they give.
+func parse(fs *flag.FlagSet, args []string) (given map[string]bool, err error) {
+	fs.SetOutput(io.Discard) // the caller prints the error, once
+	if err := fs.Parse(args); err != nil {
+		return nil, err
+	}
+	if fs.NArg() > 0 {
+		return nil, stray(fs.Arg(0))
+	}
+	given = make(map[string]bool)
+	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	return given, nil
 }
 
 // errUnknown does not repeat the word: it may be a URL with a password.

@@ -198,23 +198,31 @@ func command(args []string, stdout, stderr io.Writer, signals <-chan os.Signal) 
 
 // run makes a run and returns the exit status.
 func run(s settings, stdout, stderr io.Writer, signals <-chan os.Signal) int {
+	return perform(s.json, stdout, stderr, signals, func(ctx context.Context, text io.Writer) (report, error) {
+		return session{settings: s, text: text, progress: newProgress(stderr), makeLocker: newQuorumLocker}.run(ctx)
+	}, func(r report, err error, interrupted bool) int { return status(r.Check, err, interrupted) })
+}
+
+// perform does what a command is for, until signals end it, writes what came of it
+// to where -json says, and returns the exit status that judge gives.
+func perform[R any](json string, stdout, stderr io.Writer, signals <-chan os.Signal,
+	do func(ctx context.Context, text io.Writer) (R, error), judge func(r R, err error, interrupted bool) int) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go heed(signals, cancel, os.Exit, stderr)
 
-	text, object, err := outputs(s.json, stdout, stderr)
-	if err != nil {
-		fmt.Fprintln(stderr, "redlock-bench:", err)
-		return exitFailed
+	var r R
+	text, object, err := outputs(json, stdout, stderr)
+	if err == nil {
+		r, err = do(ctx, text)
 	}
-	r, err := session{settings: s, text: text, progress: newProgress(stderr), makeLocker: newQuorumLocker}.run(ctx)
 	if err == nil && object != nil {
 		err = errors.Join(writeJSON(object, r), object.Close())
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "redlock-bench:", err)
 	}
-	return status(r.Check, err, ctx.Err() != nil)
+	return judge(r, err, ctx.Err() != nil)
 }
 
 // status is the exit status of a run or a drill.

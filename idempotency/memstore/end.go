@@ -9,32 +9,30 @@ import (
 )
 
 // Complete implements [idempotency.Store].
-func (s *Store) Complete(ctx context.Context, r idempotency.CompleteRequest) (idempotency.Completion, error) {
-	if err := ctx.Err(); err != nil {
-		return 0, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.now()
-	rec := s.at(r.Key, now)
-	done := idempotency.Stored
-	switch {
-	case rec == nil:
-		rec = &record{owner: r.Owner, Record: idempotency.Record{
-			Key: r.Key, Fingerprint: r.Fingerprint, Attempt: r.Attempt, StartedAt: r.StartedAt,
-		}}
-		if r.StartedAt.IsZero() {
-			rec.StartedAt = now
+func (s *Store) Complete(ctx context.Context, r idempotency.CompleteRequest) (done idempotency.Completion, err error) {
+	err = s.with(ctx, r.Key, func(rec *record, now time.Time) error {
+		switch {
+		case rec == nil:
+			rec = &record{owner: r.Owner, Record: idempotency.Record{
+				Key: r.Key, Fingerprint: r.Fingerprint, Attempt: r.Attempt, StartedAt: r.StartedAt,
+			}}
+			if r.StartedAt.IsZero() {
+				rec.StartedAt = now
+			}
+			s.records[r.Key] = rec
+			done = idempotency.Restored
+		case rec.owner != r.Owner:
+			return idempotency.ErrLeaseLost
+		case rec.State == idempotency.StateSuccess:
+			done = idempotency.AlreadyStored
+			return nil
+		default:
+			done = idempotency.Stored
 		}
-		s.records[r.Key] = rec
-		done = idempotency.Restored
-	case rec.owner != r.Owner:
-		return 0, idempotency.ErrLeaseLost
-	case rec.State == idempotency.StateSuccess:
-		return idempotency.AlreadyStored, nil
-	}
-	rec.succeed(r.Response, now, r.Retention)
-	return done, nil
+		rec.succeed(r.Response, now, r.Retention)
+		return nil
+	})
+	return done, err
 }
 
 func (rec *record) succeed(response []byte, now time.Time, retention time.Duration) {
@@ -45,61 +43,46 @@ func (rec *record) succeed(response []byte, now time.Time, retention time.Durati
 
 // MarkUnknown implements [idempotency.Store].
 func (s *Store) MarkUnknown(ctx context.Context, r idempotency.UnknownRequest) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.now()
-	rec := s.at(r.Key, now)
-	if rec == nil || rec.owner != r.Owner || rec.State == idempotency.StateSuccess {
-		return idempotency.ErrLeaseLost
-	}
-	rec.State, rec.Reason = idempotency.StateUnknown, r.Reason
-	rec.lease(now, r.Pause, r.Retention)
-	return nil
+	return s.with(ctx, r.Key, func(rec *record, now time.Time) error {
+		if rec == nil || rec.owner != r.Owner || rec.State == idempotency.StateSuccess {
+			return idempotency.ErrLeaseLost
+		}
+		rec.State, rec.Reason = idempotency.StateUnknown, r.Reason
+		rec.lease(now, r.Pause, r.Retention)
+		return nil
+	})
 }
 
 // Abandon implements [idempotency.Store].
 func (s *Store) Abandon(ctx context.Context, r idempotency.AbandonRequest) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.now()
-	rec := s.at(r.Key, now)
-	switch {
-	case rec == nil:
+	return s.with(ctx, r.Key, func(rec *record, now time.Time) error {
+		switch {
+		case rec == nil:
+			return nil
+		case rec.owner != r.Owner || rec.State == idempotency.StateSuccess:
+			return idempotency.ErrLeaseLost
+		case rec.State == idempotency.StateUnknown: // it has let go before
+		case rec.taken == 0 || r.Reconciled:
+			delete(s.records, r.Key)
+		default:
+			rec.State, rec.LeaseUntil = idempotency.StateUnknown, now
+		}
 		return nil
-	case rec.owner != r.Owner || rec.State == idempotency.StateSuccess:
-		return idempotency.ErrLeaseLost
-	case rec.State == idempotency.StateUnknown: // it has let go before
-	case rec.taken == 0 || r.Reconciled:
-		delete(s.records, r.Key)
-	default:
-		rec.State, rec.LeaseUntil = idempotency.StateUnknown, now
-	}
-	return nil
+	})
 }
 
 // Resolve implements [idempotency.Resolver].
 func (s *Store) Resolve(ctx context.Context, r idempotency.Resolution) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.now()
-	rec := s.at(r.Key, now)
-	if rec == nil || rec.State != idempotency.StateUnknown || rec.Attempt != r.Attempt {
-		return idempotency.ErrNotUnknown
-	}
-	if !r.Happened {
-		delete(s.records, r.Key)
+	return s.with(ctx, r.Key, func(rec *record, now time.Time) error {
+		if rec == nil || rec.State != idempotency.StateUnknown || rec.Attempt != r.Attempt {
+			return idempotency.ErrNotUnknown
+		}
+		if !r.Happened {
+			delete(s.records, r.Key)
+			return nil
+		}
+		rec.owner = ""
+		rec.succeed(r.Response, now, r.Retention)
 		return nil
-	}
-	rec.owner = ""
-	rec.succeed(r.Response, now, r.Retention)
-	return nil
+	})
 }

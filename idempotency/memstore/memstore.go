@@ -145,41 +145,38 @@ func (rec *record) copy() idempotency.Record {
 	return r
 }
 
-// change runs f on the record that owner has in progress.
-func (s *Store) change(ctx context.Context, k idempotency.Key, owner idempotency.Token, f func(rec *record, now time.Time)) error {
+// with runs f on the record of k, or nil, while nobody else has the records.
+func (s *Store) with(ctx context.Context, k idempotency.Key, f func(rec *record, now time.Time) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	rec := s.at(k, now)
-	if rec == nil || rec.owner != owner || rec.State != idempotency.StateInProgress {
-		return idempotency.ErrLeaseLost
-	}
-	f(rec, now)
-	return nil
+	return f(s.at(k, now), now)
 }
 
 // Renew implements [idempotency.Store].
 func (s *Store) Renew(ctx context.Context, r idempotency.RenewRequest) error {
-	return s.change(ctx, r.Key, r.Owner, func(rec *record, now time.Time) {
+	return s.with(ctx, r.Key, func(rec *record, now time.Time) error {
+		if rec == nil || rec.owner != r.Owner || rec.State != idempotency.StateInProgress {
+			return idempotency.ErrLeaseLost
+		}
 		rec.lease(now, r.Lease, r.Retention)
+		return nil
 	})
 }
 
 // Get implements [idempotency.Store].
-func (s *Store) Get(ctx context.Context, k idempotency.Key) (idempotency.Record, error) {
-	if err := ctx.Err(); err != nil {
-		return idempotency.Record{}, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	rec := s.at(k, s.now())
-	if rec == nil {
-		return idempotency.Record{}, idempotency.ErrNotFound
-	}
-	return rec.copy(), nil
+func (s *Store) Get(ctx context.Context, k idempotency.Key) (found idempotency.Record, err error) {
+	err = s.with(ctx, k, func(rec *record, _ time.Time) error {
+		if rec == nil {
+			return idempotency.ErrNotFound
+		}
+		found = rec.copy()
+		return nil
+	})
+	return found, err
 }
 
 // List implements [idempotency.Lister]. It yields the records as they were when
