@@ -2,9 +2,13 @@ package redlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,6 +16,7 @@ import (
 
 	"github.com/quorumlock/quorumlock/clock"
 	"github.com/quorumlock/quorumlock/internal/respfake"
+	"github.com/quorumlock/quorumlock/quorum"
 )
 
 // An operation on a node that is far is sent while others are under way, and one on a
@@ -222,5 +227,57 @@ func TestFlightsAreAnsweredInTheirOrder(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		wg.Wait()
+	})
+}
+
+// A request that was refused for its form and sent again, whose answer is lost then, may
+// have been carried out.
+func TestRefusedThenLostIsUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newRespServer(t, respfake.Options{})
+		c := dialConn(t, Redis(respOptions(s, 0)), connLimit)
+		fenced := func(key string) Op {
+			op := acquireOp(key, "t", time.Hour)
+			op.Counter, op.CounterTTL = counterOf(key), time.Hour
+			return op
+		}
+		mustSend(t, c, fenced("before")) // brings the script along
+		forgetScripts(t, s)
+		s.Lose(1, "eval")
+		flight := flightOf(fenced("k"))
+		if err := c.Send(t.Context(), flight); err == nil {
+			t.Fatal("an answer has come: the test shows nothing")
+		}
+		if r := flight[0].Reply; r.Vote != quorum.Unknown || r.Nothing || strings.Contains(fmt.Sprint(r.Err), "NOSCRIPT") {
+			t.Errorf("got %+v, want unknown, since the connection has ended", r)
+		}
+		if tokenOn(s, "k") != "t" {
+			t.Error("it was not carried out: the test shows nothing")
+		}
+	})
+}
+
+// Once something has come that is no answer, nothing that follows is one.
+func TestNothingIsReadAfterNonsense(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		here, there := net.Pipe()
+		defer there.Close()
+		go io.Copy(io.Discard, there)
+		c := &redisConn{socket: newHandover(here), limit: time.Second}
+		first, second := flightOf(acquireOp("a", "t", time.Hour)), flightOf(acquireOp("b", "t", time.Hour))
+		var wg sync.WaitGroup
+		for _, flight := range [][]*Op{first, second} {
+			wg.Go(func() {
+				if err := c.Send(t.Context(), flight); !errors.Is(err, errNotRESP) {
+					t.Errorf("got %v, want %v", err, errNotRESP)
+				}
+			})
+			synctest.Wait()
+		}
+		io.WriteString(there, "nonsense\r\n$-1\r\n$-1\r\n")
+		wg.Wait()
+		if got := first[0].Reply.Vote.String() + " " + second[0].Reply.Vote.String(); got != "unknown unknown" {
+			t.Errorf("got %s", got)
+		}
 	})
 }

@@ -82,6 +82,7 @@ var invariants = []invariant{
 	{"I6", "a token is left", regexp.MustCompile(`with token|said nil, and`)},
 	{"I7", "an attempt fails, or takes too long", regexp.MustCompile(`cannot be had|cannot be released|took .*, want|does not end`)},
 	{"I8", "a release says something else", regexp.MustCompile(`a second Release|Extend says lost`)},
+	{"Conn", "a key is in two flights at once", regexp.MustCompile(`two flights to`)}, // the contract of redlock.Conn
 	{"I9", "something is left of a Locker", regexp.MustCompile(`after Close|^\S+: Close: |goroutine|blocked`)},
 }
 
