@@ -281,3 +281,29 @@ func TestNothingIsReadAfterNonsense(t *testing.T) {
 		}
 	})
 }
+
+// Whichever of a far node's flights meets the end of the connection, the lane connects
+// anew at once.
+func TestAnyFlightNoticesTheEnd(t *testing.T) {
+	for before := range maxFlights {
+		synctest.Test(t, func(t *testing.T) {
+			servers, nodes := respNodes(t, 1, respfake.Options{})
+			servers[0].Lag(10 * time.Millisecond)
+			l := newLocker(t, nodes, Config{DurableNodes: true})
+			time.Sleep(time.Second)
+			for i := range before { // each has another take the next
+				if _, err := l.TryAcquire(t.Context(), fmt.Sprint(i)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			servers[0].Lose(1)
+			if _, err := l.TryAcquire(t.Context(), "lost"); err == nil {
+				t.Fatal("an answer has come: the test shows nothing")
+			}
+			time.Sleep(time.Second)
+			if n := servers[0].Accepted(); n != 2 {
+				t.Errorf("%d connections a second after the end of the first, want 2", n)
+			}
+		})
+	}
+}
