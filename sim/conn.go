@@ -17,9 +17,8 @@ type conn struct {
 
 	// The client's end.
 	ended    error      // nothing more can be sent
-	asking   *request   // the call that is under way
-	result   chan error // how it ended
-	overdue  event      // its time is up
+	asking   []*request // the calls that are under way, in the order of sending
+	next     event      // the first of them returns
 	gathered chan struct{}
 
 	// Between.
@@ -42,6 +41,11 @@ type request struct {
 	err  error
 	last bool // the connection ends with the answer
 	here bool // it has arrived
+
+	// The client's end, of what it waits for.
+	overdue  event      // its time is up
+	answered bool       // the answer has come
+	result   chan error // how it ended
 }
 
 type asks uint8
@@ -109,10 +113,10 @@ func (c *conn) call(r *request) error {
 	if err := c.ask(r, c.limit); err != nil {
 		return err
 	}
-	return <-c.result
+	return <-r.result
 }
 
-// ask sends a request, whose answer then comes as c.result.
+// ask sends a request, whose result then says how it ended.
 func (c *conn) ask(r *request, limit time.Duration) error {
 	w := c.link.client.world
 	w.mu.Lock()
@@ -120,38 +124,74 @@ func (c *conn) ask(r *request, limit time.Duration) error {
 	if c.link.client.gone {
 		return errHungUp
 	}
-	c.asking = r
+	r.result = make(chan error, 1)
+	c.asking = append(c.asking, r)
 	if c.ended != nil {
 		// That takes a moment too: other lanes may be loading flights in this one, and
 		// what comes of the failure must not interfere with them.
-		d := w.dice.on(forReply, uint64(c.link.client.id), uint64(c.link.node.id), c.link.flights)
-		w.agenda.set(&event{
-			at: w.now + d.between(time.Microsecond, 20*time.Microsecond), rank: c.link.rank(rankReply), whose: c.link.client,
-			do: func() { c.finish(c.ended) },
-		})
+		if len(c.asking) == 1 { // otherwise it returns after those before it
+			d := w.dice.on(forReply, uint64(c.link.client.id), uint64(c.link.node.id), c.link.flights)
+			c.next.at = w.now + d.between(time.Microsecond, 20*time.Microsecond)
+			w.agenda.set(&c.next)
+		}
 		return nil
 	}
-	c.overdue.at = w.now + c.link.client.clock.real(limit)
-	w.agenda.set(&c.overdue)
+	r.overdue = event{
+		at: w.now + c.link.client.clock.real(limit), rank: c.link.rank(rankLimit), whose: c.link.client,
+		do: func() { c.fail(errTimeout) },
+	}
+	w.agenda.set(&r.overdue)
 	c.link.send(r)
 	return nil
 }
 
-// fail ends the connection at the client's end. world.mu is held.
+// fail ends the connection at the client's end, and with it all calls that are under
+// way. world.mu is held.
 func (c *conn) fail(why error) {
 	if c.ended == nil || why == errHungUp {
 		c.ended = why
 	}
-	c.finish(why)
+	c.finish()
 }
 
-// finish ends the call that is under way, if one is. world.mu is held.
-func (c *conn) finish(err error) {
-	if c.asking != nil {
-		c.asking = nil
-		c.link.client.world.agenda.drop(&c.overdue)
-		c.link.client.unhold(&c.overdue)
-		c.result <- err
+// finish has the first of the calls under way return, if it can, and then the next.
+// Each has a moment of its own, so that it is not for the scheduler to say which
+// comes first. world.mu is held.
+func (c *conn) finish() {
+	if !c.settled() {
+		return
+	}
+	r := c.asking[0]
+	if c.ended == nil {
+		c.hear(r)
+	}
+	c.asking = c.asking[1:]
+	w := c.link.client.world
+	w.agenda.drop(&r.overdue)
+	c.link.client.unhold(&r.overdue)
+	r.result <- c.ended
+	if c.settled() {
+		c.next.at = w.now + 1
+		w.agenda.set(&c.next)
+	}
+}
+
+// settled reports whether the first of the calls under way, if any are, can return.
+func (c *conn) settled() bool {
+	return len(c.asking) > 0 && (c.ended != nil || c.asking[0].answered)
+}
+
+// hear is the client reading an answer.
+func (c *conn) hear(r *request) {
+	for i, op := range r.into {
+		for j := range r.ops { // they may be in another order
+			if o := &r.ops[j]; o.Kind == op.Kind && o.Key == op.Key && o.Token == op.Token {
+				r.into[i].Reply = o.Reply
+			}
+		}
+	}
+	if r.last {
+		c.ended = errReset
 	}
 }
 
@@ -164,27 +204,17 @@ func (c *conn) drain() {
 	}
 }
 
-// answer sends a node's answer on its way.
+// answer sends a node's answer on its way. At the client it waits for those that
+// were sent before it on the same connection.
 func (c *conn) answer(r *request) {
 	c.link.toClient(func() {
-		if c.asking != r {
-			return // given up
+		r.answered = true
+		if len(c.asking) > 0 && c.asking[0] == r { // not given up
+			c.finish()
 		}
-		for i, op := range r.into {
-			for j := range r.ops { // they may be in another order
-				if o := &r.ops[j]; o.Kind == op.Kind && o.Key == op.Key && o.Token == op.Token {
-					r.into[i].Reply = o.Reply
-				}
-			}
-		}
-		var err error
-		if r.last {
-			c.ended = errReset
-			err = errReset
-		}
-		c.finish(err)
 	})
 }
 
-// reset tells the client that the connection has ended.
+// reset tells the client that the connection has ended, perhaps before answers that
+// were sent earlier: those are lost then.
 func (c *conn) reset() { c.link.toClient(func() { c.fail(errReset) }) }

@@ -69,8 +69,8 @@ func (l *link) delay(purpose uint64) time.Duration {
 
 // Connect implements redlock.Node.
 func (l *link) Connect(ctx context.Context, limit time.Duration) (redlock.Conn, error) {
-	c := &conn{link: l, limit: limit, result: make(chan error, 1), gathered: make(chan struct{}, 1)}
-	c.overdue = event{whose: l.client, rank: l.rank(rankLimit), do: func() { c.fail(errTimeout) }}
+	c := &conn{link: l, limit: limit, gathered: make(chan struct{}, 1)}
+	c.next = event{whose: l.client, rank: l.rank(rankReply), do: c.finish}
 	c.hello.conn, c.hello.kind = c, asksHello
 	l.last = c
 	if err := c.ask(&c.hello, dialTimeout); err != nil {
@@ -78,7 +78,7 @@ func (l *link) Connect(ctx context.Context, limit time.Duration) (redlock.Conn, 
 	}
 	var err error
 	select {
-	case err = <-c.result:
+	case err = <-c.hello.result:
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
