@@ -59,13 +59,29 @@ type memConn struct {
 	limit time.Duration
 	ended chan struct{}
 	once  sync.Once
+	last  *memFlight // guarded by node.mu
 }
 
+// memFlight is carried out, and answered, after the one that was sent before it on
+// the same connection.
 type memFlight struct {
-	conn   *memConn
-	ops    []*Op
-	copies []Op
-	done   chan struct{}
+	conn      *memConn
+	ops       []*Op
+	copies    []Op
+	before    *memFlight
+	stopped   bool // the node was when it came
+	late, lag time.Duration
+	mute      bool
+	done      chan struct{} // closed when it has been carried out
+	answered  chan struct{} // closed when its Replies are filled in
+}
+
+func newMemFlight(c *memConn, ops []*Op) *memFlight {
+	f := &memFlight{conn: c, ops: ops, before: c.last, done: make(chan struct{}), answered: make(chan struct{})}
+	for _, op := range ops {
+		f.copies = append(f.copies, *op)
+	}
+	return f
 }
 
 var errMemEnded = errors.New("memnode: connection reset")
@@ -114,6 +130,9 @@ func (n *memNode) Connect(ctx context.Context, limit time.Duration) (Conn, error
 	defer n.mu.Unlock()
 	n.lastID++
 	c := &memConn{node: n, limit: limit, ended: make(chan struct{})}
+	c.last = newMemFlight(c, nil)
+	close(c.last.done)
+	close(c.last.answered)
 	c.peer = n.is
 	c.peer.ID = n.lastID
 	c.peer.Uptime = time.Since(n.booted).Truncate(time.Second) + n.step
@@ -164,55 +183,79 @@ func (c *memConn) Kill(ctx context.Context, id int64) error {
 	return nil
 }
 
-func (c *memConn) Send(ctx context.Context, ops []*Op) error {
-	n := c.node
-	f := &memFlight{conn: c, ops: ops, done: make(chan struct{})}
-	for _, op := range ops {
-		f.copies = append(f.copies, *op)
+func (c *memConn) Send(_ context.Context, ops []*Op) error {
+	f, err := c.post(ops)
+	if err != nil {
+		return err
 	}
+	return c.fetch(f)
+}
+
+// post sends a flight.
+func (c *memConn) post(ops []*Op) (*memFlight, error) {
+	n := c.node
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	select {
 	case <-c.ended:
-		return errMemEnded
+		return nil, errMemEnded
 	default:
 	}
-	n.mu.Lock()
+	f := newMemFlight(c, ops)
+	f.stopped, f.late, f.lag = n.resume != nil, n.late, n.lag
+	c.last = f
 	n.asked += len(ops)
-	stopped, late, lag := n.resume != nil, n.late, n.lag
 	n.waiting = append(n.waiting, f)
-	n.mu.Unlock()
-	if !stopped {
-		if err := c.sleep(late); err != nil {
+	return f, nil
+}
+
+// fetch waits for the answers.
+func (c *memConn) fetch(f *memFlight) error {
+	if !f.stopped {
+		if err := c.sleep(f.late); err != nil {
 			return err
 		}
-		n.carryOut(f)
 	}
 	limit := time.NewTimer(c.limit)
 	defer limit.Stop()
+	if !f.stopped {
+		if err := c.await(f.before.done, limit.C); err != nil {
+			return err
+		}
+		c.node.carryOut(f)
+	}
+	if err := c.await(f.done, limit.C); err != nil {
+		return err
+	}
+	if f.mute {
+		c.Close()
+		return errMemEnded
+	}
+	if err := c.sleep(f.lag); err != nil {
+		return err
+	}
+	if err := c.await(f.before.answered, nil); err != nil {
+		return err
+	}
+	f.before = nil // or all flights would be kept
+	for i, op := range f.ops {
+		op.Reply = f.copies[i].Reply
+	}
+	close(f.answered)
+	return nil
+}
+
+// await waits for something, for as long as there is a connection.
+func (c *memConn) await(what <-chan struct{}, limit <-chan time.Time) error {
 	select {
-	case <-f.done:
+	case <-what:
+		return nil
 	case <-c.ended:
 		return errMemEnded
-	case <-limit.C:
+	case <-limit:
 		c.Close()
 		return errors.New("memnode: i/o timeout")
 	}
-	n.mu.Lock()
-	mute := n.mute > 0
-	if mute {
-		n.mute--
-	}
-	n.mu.Unlock()
-	if mute {
-		c.Close()
-		return errMemEnded
-	}
-	if err := c.sleep(lag); err != nil {
-		return err
-	}
-	for i := range ops {
-		ops[i].Reply = f.copies[i].Reply
-	}
-	return nil
 }
 
 func (c *memConn) sleep(d time.Duration) error {
@@ -240,6 +283,10 @@ func (n *memNode) carryOut(f *memFlight) {
 	n.waiting = slices.Delete(n.waiting, i, i+1)
 	for i := range f.copies {
 		n.apply(&f.copies[i])
+	}
+	if n.mute > 0 {
+		n.mute--
+		f.mute = true
 	}
 	close(f.done)
 }

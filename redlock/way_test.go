@@ -48,32 +48,53 @@ func (w *way) Connect(ctx context.Context, limit time.Duration) (Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &wayConn{Conn: c, way: w, ended: make(chan struct{})}, nil
+	sent := make(chan struct{})
+	close(sent)
+	return &wayConn{memConn: c.(*memConn), way: w, closed: make(chan struct{}), sent: sent}, nil
 }
 
 type wayConn struct {
-	Conn
-	way   *way
-	once  sync.Once
-	ended chan struct{}
+	*memConn
+	way    *way
+	hangUp sync.Once
+	closed chan struct{}
+
+	mu   sync.Mutex    // guards sent
+	sent chan struct{} // closed when what was sent last is there
 }
 
-func (c *wayConn) Send(ctx context.Context, flight []*Op) error {
+func (c *wayConn) Send(_ context.Context, flight []*Op) error {
 	late, shut := c.way.get()
 	if shut {
+		c.Close()
 		return errShut
 	}
+	there := make(chan struct{})
+	c.mu.Lock()
+	before := c.sent
+	c.sent = there
+	c.mu.Unlock()
 	if late > 0 {
 		select {
 		case <-time.After(late):
-		case <-c.ended:
+		case <-c.closed:
 			return errMemEnded
 		}
 	}
-	return c.Conn.Send(ctx, flight)
+	select {
+	case <-before: // nothing overtakes what was sent before it
+	case <-c.closed:
+		return errMemEnded
+	}
+	f, err := c.post(flight)
+	if err != nil {
+		return err
+	}
+	close(there)
+	return c.fetch(f)
 }
 
 func (c *wayConn) Close() error {
-	c.once.Do(func() { close(c.ended) })
-	return c.Conn.Close()
+	c.hangUp.Do(func() { close(c.closed) })
+	return c.memConn.Close()
 }

@@ -18,7 +18,7 @@ type conn struct {
 	// The client's end.
 	ended    error      // nothing more can be sent
 	asking   []*request // the calls that are under way, in the order of sending
-	failing  bool       // the next of them is about to hear that the connection has ended
+	next     event      // the first of them returns
 	gathered chan struct{}
 
 	// Between.
@@ -41,11 +41,11 @@ type request struct {
 	err  error
 	last bool // the connection ends with the answer
 	here bool // it has arrived
-	back bool // the answer has
 
-	sent    time.Duration
-	result  chan error // how the call has ended
-	overdue event      // its time is up
+	// The client's end, of what it waits for.
+	overdue  event      // its time is up
+	answered bool       // the answer has come
+	result   chan error // how it ended
 }
 
 type asks uint8
@@ -116,7 +116,7 @@ func (c *conn) call(r *request) error {
 	return <-r.result
 }
 
-// ask sends a request, whose answer then comes as r.result.
+// ask sends a request, whose result then says how it ended.
 func (c *conn) ask(r *request, limit time.Duration) error {
 	w := c.link.client.world
 	w.mu.Lock()
@@ -124,14 +124,16 @@ func (c *conn) ask(r *request, limit time.Duration) error {
 	if c.link.client.gone {
 		return errHungUp
 	}
-	r.sent, r.result = w.now, make(chan error, 1)
-	if len(c.asking) > 0 {
-		w.beside++
-		c.checkKeys(r)
-	}
+	r.result = make(chan error, 1)
 	c.asking = append(c.asking, r)
 	if c.ended != nil {
-		c.failSoon()
+		// That takes a moment too: other lanes may be loading flights in this one, and
+		// what comes of the failure must not interfere with them.
+		if len(c.asking) == 1 { // otherwise it returns after those before it
+			d := w.dice.on(forReply, uint64(c.link.client.id), uint64(c.link.node.id), c.link.flights)
+			c.next.at = w.now + d.between(time.Microsecond, 20*time.Microsecond)
+			w.agenda.set(&c.next)
+		}
 		return nil
 	}
 	r.overdue = event{
@@ -143,60 +145,53 @@ func (c *conn) ask(r *request, limit time.Duration) error {
 	return nil
 }
 
-// checkKeys: flights that are under way at once are for different keys.
-func (c *conn) checkKeys(r *request) {
-	for _, other := range c.asking {
-		for _, a := range other.ops {
-			for _, b := range r.ops {
-				if a.Key == b.Key {
-					c.link.client.world.violates("%s has two flights to %s in the air with %s", c.link.client.name, c.link.node.name, a.Key)
-				}
-			}
-		}
-	}
-}
-
-// soon has something happen at the client's end in a moment: others may be loading
-// flights in this one, and what comes of it must not interfere with them.
-func (c *conn) soon(do func()) {
-	w := c.link.client.world
-	d := w.dice.on(forReply, uint64(c.link.client.id), uint64(c.link.node.id), c.link.flights)
-	w.agenda.set(&event{
-		at: w.now + d.between(time.Microsecond, 20*time.Microsecond), rank: c.link.rank(rankReply), whose: c.link.client, do: do,
-	})
-}
-
-// fail ends the connection at the client's end. world.mu is held.
+// fail ends the connection at the client's end, and with it all calls that are under
+// way. world.mu is held.
 func (c *conn) fail(why error) {
 	if c.ended == nil || why == errHungUp {
 		c.ended = why
 	}
-	c.finish(why)
-	c.failSoon()
+	c.finish()
 }
 
-// failSoon ends the calls that are under way when the connection has ended, one at a
-// time.
-func (c *conn) failSoon() {
-	if len(c.asking) == 0 || c.failing {
+// finish has the first of the calls under way return, if it can, and then the next.
+// Each has a moment of its own, so that it is not for the scheduler to say which
+// comes first. world.mu is held.
+func (c *conn) finish() {
+	if !c.settled() {
 		return
 	}
-	c.failing = true
-	c.soon(func() {
-		c.failing = false
-		c.finish(c.ended)
-		c.failSoon()
-	})
+	r := c.asking[0]
+	if c.ended == nil {
+		c.hear(r)
+	}
+	c.asking = c.asking[1:]
+	w := c.link.client.world
+	w.agenda.drop(&r.overdue)
+	c.link.client.unhold(&r.overdue)
+	r.result <- c.ended
+	if c.settled() {
+		c.next.at = w.now + 1
+		w.agenda.set(&c.next)
+	}
 }
 
-// finish ends the first call that is under way, if one is. world.mu is held.
-func (c *conn) finish(err error) {
-	if len(c.asking) > 0 {
-		r := c.asking[0]
-		c.asking = c.asking[1:]
-		c.link.client.world.agenda.drop(&r.overdue)
-		c.link.client.unhold(&r.overdue)
-		r.result <- err
+// settled reports whether the first of the calls under way, if any are, can return.
+func (c *conn) settled() bool {
+	return len(c.asking) > 0 && (c.ended != nil || c.asking[0].answered)
+}
+
+// hear is the client reading an answer.
+func (c *conn) hear(r *request) {
+	for i, op := range r.into {
+		for j := range r.ops { // they may be in another order
+			if o := &r.ops[j]; o.Kind == op.Kind && o.Key == op.Key && o.Token == op.Token {
+				r.into[i].Reply = o.Reply
+			}
+		}
+	}
+	if r.last {
+		c.ended = errReset
 	}
 }
 
@@ -209,40 +204,17 @@ func (c *conn) drain() {
 	}
 }
 
-// answer sends a node's answer on its way.
+// answer sends a node's answer on its way. At the client it waits for those that
+// were sent before it on the same connection.
 func (c *conn) answer(r *request) {
 	c.link.toClient(func() {
-		r.back = true
-		c.deliver()
+		r.answered = true
+		if len(c.asking) > 0 && c.asking[0] == r { // not given up
+			c.finish()
+		}
 	})
 }
 
-// deliver hands out the answer to the first call that is under way, if it has come:
-// answers come in the order of sending.
-func (c *conn) deliver() {
-	if len(c.asking) == 0 || !c.asking[0].back || c.ended != nil {
-		return
-	}
-	r := c.asking[0]
-	for i, op := range r.into {
-		for j := range r.ops { // they may be in another order
-			if o := &r.ops[j]; o.Kind == op.Kind && o.Key == op.Key && o.Token == op.Token {
-				r.into[i].Reply = o.Reply
-			}
-		}
-	}
-	if r.last {
-		c.fail(errReset)
-		return
-	}
-	if r.kind == asksHello {
-		c.peer.RoundTrip = c.link.client.world.now - r.sent
-	}
-	c.finish(nil)
-	if len(c.asking) > 0 && c.asking[0].back {
-		c.soon(c.deliver)
-	}
-}
-
-// reset tells the client that the connection has ended.
+// reset tells the client that the connection has ended, perhaps before answers that
+// were sent earlier: those are lost then.
 func (c *conn) reset() { c.link.toClient(func() { c.fail(errReset) }) }

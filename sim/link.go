@@ -70,6 +70,7 @@ func (l *link) delay(purpose uint64) time.Duration {
 // Connect implements redlock.Node.
 func (l *link) Connect(ctx context.Context, limit time.Duration) (redlock.Conn, error) {
 	c := &conn{link: l, limit: limit, gathered: make(chan struct{}, 1)}
+	c.next = event{whose: l.client, rank: l.rank(rankReply), do: c.finish}
 	c.hello.conn, c.hello.kind = c, asksHello
 	l.last = c
 	if err := c.ask(&c.hello, dialTimeout); err != nil {
