@@ -89,11 +89,22 @@ func quorate(votes []Vote) bool {
 
 // poll asks all nodes, unless one of them is the gate and does not grant.
 func (l *Locker) poll(ctx context.Context, r *round, gate int) (quorum.Outcome, []Vote) {
+	refused := false
 	if gate == everyone {
 		r.send(l.lanes)
-		l.wait(ctx.Done(), l.closing, r)
-		return r.finish(l.lanes)
+	} else {
+		refused = l.askGate(ctx, r, gate) == quorum.Denied
 	}
+	l.wait(ctx.Done(), l.closing, r)
+	outcome, votes := r.finish(l.lanes)
+	if refused {
+		outcome = quorum.Refused
+	}
+	return outcome, votes
+}
+
+// askGate asks the gate, and the other nodes if it grants. It returns the gate's vote.
+func (l *Locker) askGate(ctx context.Context, r *round, gate int) quorum.Vote {
 	answered := make(chan struct{})
 	r.each(func(int, Reply) { close(answered) })
 	r.sendOne(l.lanes, gate)
@@ -109,10 +120,5 @@ func (l *Locker) poll(ctx context.Context, r *round, gate int) (quorum.Outcome, 
 			r.answer(i, &Reply{Vote: quorum.Unsent, Err: errNotAsked}, r.start)
 		}
 	}
-	l.wait(ctx.Done(), l.closing, r)
-	outcome, votes := r.finish(l.lanes)
-	if vote == quorum.Denied {
-		outcome = quorum.Refused
-	}
-	return outcome, votes
+	return vote
 }

@@ -184,3 +184,22 @@ func TestNodesNameIsItsAddress(t *testing.T) {
 		t.Error("Redis(nil) is a node")
 	}
 }
+
+// The limit is that of each flight, counted from when it was sent.
+func TestLimitIsOfEachFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const limit = 300 * time.Millisecond
+		s := newRespServer(t, respfake.Options{})
+		c := dialConn(t, Redis(respOptions(s, 0)), limit)
+		for i := range 3 {
+			time.Sleep(2 * limit)
+			mustSend(t, c, acquireOp(fmt.Sprint(i), "t", time.Hour))
+		}
+		s.Hang()
+		time.Sleep(2 * limit)
+		began := time.Now()
+		if err := c.Send(t.Context(), flightOf(acquireOp("k", "t", time.Hour))); err == nil || time.Since(began) != limit {
+			t.Errorf("got %v after %v, want an error after %v", err, time.Since(began), limit)
+		}
+	})
+}

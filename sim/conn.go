@@ -43,6 +43,7 @@ type request struct {
 	here bool // it has arrived
 
 	// The client's end, of what it waits for.
+	sent     time.Duration
 	overdue  event      // its time is up
 	answered bool       // the answer has come
 	result   chan error // how it ended
@@ -124,7 +125,11 @@ func (c *conn) ask(r *request, limit time.Duration) error {
 	if c.link.client.gone {
 		return errHungUp
 	}
-	r.result = make(chan error, 1)
+	r.sent, r.result = w.now, make(chan error, 1)
+	if len(c.asking) > 0 && c.ended == nil {
+		w.beside++
+		c.checkKeys(r)
+	}
 	c.asking = append(c.asking, r)
 	if c.ended != nil {
 		// That takes a moment too: other lanes may be loading flights in this one, and
@@ -190,8 +195,24 @@ func (c *conn) hear(r *request) {
 			}
 		}
 	}
+	if r.kind == asksHello {
+		c.peer.RoundTrip = c.link.client.world.now - r.sent
+	}
 	if r.last {
 		c.ended = errReset
+	}
+}
+
+// checkKeys: flights that are under way at once are for different keys.
+func (c *conn) checkKeys(r *request) {
+	for _, other := range c.asking {
+		for _, a := range other.ops {
+			for _, b := range r.ops {
+				if a.Key == b.Key {
+					c.link.client.world.violates("%s has two flights to %s in the air with %s", c.link.client.name, c.link.node.name, a.Key)
+				}
+			}
+		}
 	}
 }
 
