@@ -111,6 +111,6 @@
 //
 // # What a Locker keeps
 //
-// One connection and one goroutine per node, and none per lock or per call,
-// renewals under way excepted. [Locker.Close] ends them all.
+// One connection per node, one goroutine, or a few where the node is far, and none per
+// lock or per call, renewals under way excepted. [Locker.Close] ends them all.
 package redlock

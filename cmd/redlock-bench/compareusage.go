@@ -25,8 +25,9 @@ defaults and connections; what each promises and does not stands at the end.
                rueidislock (all of them)
   -c LIST      how many workers where they do not fight (1,8,64,256)
   -leases LIST how many are kept alive (10000,30000,100000)
-  -d TIME      how long each measurement lasts (3s); through a fault it lasts
-               four times as long, and where leases are kept alive, two renewals
+  -d TIME      how long each measurement lasts (3s); contended it lasts twice as
+               long, through a fault four times, and where leases are kept alive,
+               two renewals
   -reps N      how often all of it is done (3); leases are kept alive once
   -quick       some of it, once and shortly: under a minute, and good for a look
   -json FILE   write everything that was measured as JSON too; - means standard

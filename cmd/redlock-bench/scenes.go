@@ -121,6 +121,10 @@ func (s compareSettings) distant() (all []scene) {
 }
 
 func (s compareSettings) contended() (all []scene) {
+	length := 2 * s.length // how fairly a lock is shared shows in many handovers only
+	if s.quick {
+		length = s.length
+	}
 	for _, lockers := range []int{1, 8} {
 		if s.quick && lockers == 1 {
 			continue
@@ -131,7 +135,7 @@ func (s compareSettings) contended() (all []scene) {
 		}
 		all = append(all, scene{
 			Name: contendedName(lockers), Title: fmt.Sprintf("contended, %d workers on one key, %s", crowd, title),
-			task: trial.Task{WarmUp: s.warmUp(), Length: s.length, Workers: crowd, Lockers: lockers, Hold: time.Millisecond},
+			task: trial.Task{WarmUp: s.warmUp(), Length: length, Workers: crowd, Lockers: lockers, Hold: time.Millisecond},
 			cast: s.names(),
 		})
 	}
