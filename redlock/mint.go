@@ -80,9 +80,12 @@ func (m *minting) op() Op {
 // take sees to it that node i, which has answered the acquire, comes to the fence,
 // and that this is voted on if it counts.
 func (m *minting) take(i int, acquired Reply) {
-	now := m.locker.clock.Now()
 	below := acquired.Fence != 0 && acquired.Fence < m.fence
 	votes := m.votes != nil
+	if !below && !votes {
+		return
+	}
+	now := m.locker.clock.Now()
 	counts := acquired.Vote == quorum.Granted
 	if below && counts && votes {
 		if err := m.locker.lanes[i].submit(&m.votes.calls[i], now); err != nil {
@@ -99,6 +102,7 @@ func (m *minting) take(i int, acquired Reply) {
 	case counts && acquired.Fence > m.fence:
 		m.votes.answer(i, &Reply{Vote: quorum.Unknown, Err: errAbove}, now)
 	default:
-		m.votes.answer(i, &acquired, now)
+		reply := acquired // kept
+		m.votes.answer(i, &reply, now)
 	}
 }
