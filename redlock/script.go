@@ -85,17 +85,3 @@ func appendCall(b []byte, ops []*Op, whole bool) []byte {
 	}
 	return b
 }
-
-// refused reports whether a script that answered err was refused as a whole. One
-// that had begun may have done its work for some of its keys.
-func refused(err error) bool {
-	for _, prefix := range []string{
-		"NOSCRIPT", "NOAUTH", "LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "CROSSSLOT", "MOVED", // before it began
-		"READONLY", "MISCONF", "NOREPLICAS", "OOM", // at its first write
-	} {
-		if redis.HasErrorPrefix(err, prefix) {
-			return true
-		}
-	}
-	return false
-}

@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/quorumlock/quorumlock/fence"
 	"github.com/quorumlock/quorumlock/quorum"
 )
 
@@ -36,23 +34,8 @@ type redisConn struct {
 	ended   error
 }
 
-// form is how operations are put to a node.
-type form struct {
-	plain  bool // before Redis 7, SET refuses NX together with GET
-	perKey bool // a member of a cluster takes only keys of one slot in a script
-	whole  bool // scripts go in full, for this once: the node has lost them
-	single bool // each key has a script call of its own, for this once
-}
-
-// part is one command of a pipeline, two for OpInspect, and what it carries.
-type part []*Op
-
-var (
-	// errNoLock is why a script denies a key that is not another's.
-	errNoLock = errors.New("the key holds something that is no lock")
-	// errConnEnded is why nothing more is sent.
-	errConnEnded = errors.New("the connection has ended")
-)
+// errConnEnded is why nothing more is sent.
+var errConnEnded = errors.New("the connection has ended")
 
 // Peer implements Conn.
 func (c *redisConn) Peer() Peer { return c.peer }
@@ -220,167 +203,6 @@ func (c *redisConn) exec(flight []*Op, f *form) (again []*Op, err error) {
 	return again, err
 }
 
-// part is the first command of a flight.
-func (f form) part(flight []*Op) part {
-	if op := flight[0]; op.Kind == OpInspect || op.isSet() || f.perKey || f.single {
-		return flight[:1]
-	}
-	return sameKind(flight)
-}
-
-// isSet reports whether an operation is a SET; the others are scripts, and OpInspect.
-func (op *Op) isSet() bool { return op.Kind == OpAcquire && op.Counter == "" }
-
-// appendFlight appends the commands of a flight to a request. c.mu is held.
-func (c *redisConn) appendFlight(b []byte, flight []*Op, f form) []byte {
-	for len(flight) > 0 {
-		p := f.part(flight)
-		flight = flight[len(p):]
-		switch op := p[0]; {
-		case op.isSet():
-			b = appendSet(b, op, f.plain)
-		case op.Kind == OpInspect:
-			b = appendWord(appendWord(appendWords(b, 2), "get"), op.Key)
-			b = appendWord(appendWord(appendWords(b, 2), "pttl"), op.Key)
-		default:
-			// The first acquire brings its script along, known to the node or not: one
-			// that had to be sent again would come after what stands behind it.
-			first := op.Kind == OpAcquire && !c.fenced
-			c.fenced = c.fenced || first
-			b = appendCall(b, p, f.whole || first)
-		}
-	}
-	return b
-}
-
-// appendSet appends the SET for an acquire. plain: it does not ask who has the key
-// instead.
-func appendSet(b []byte, op *Op, plain bool) []byte {
-	if plain {
-		b = append(b, "*6\r\n$3\r\nset\r\n"...)
-	} else {
-		b = append(b, "*7\r\n$3\r\nset\r\n"...)
-	}
-	b = appendWord(appendWord(b, op.Key), string(op.Token))
-	b = append(b, "$2\r\nnx\r\n$2\r\npx\r\n"...)
-	b = appendNumber(b, ceilMillis(op.TTL))
-	if !plain {
-		b = append(b, "$3\r\nget\r\n"...)
-	}
-	return b
-}
-
-// read reads what the node answers to p and fills in the replies. refusal is an error
-// that the node has answered to all of it.
-func (c *redisConn) read(p part, sent form) (refusal, err error) {
-	r := &c.socket.values
-	v, err := r.next()
-	if err != nil {
-		return nil, err
-	}
-	if v.kind == valueError {
-		refusal = errorReply(withoutTokens(string(v.text), p))
-	}
-	op := p[0]
-	switch {
-	case op.isSet():
-		op.Reply = setReply(op, v, refusal, sent.plain)
-		if v.kind == valueList {
-			err = r.skip(v.n)
-		}
-	case op.Kind == OpInspect:
-		op.Reply, refusal, err = r.inspected(v, refusal)
-	case v.kind == valueList && v.n == int64(len(p)):
-		for _, op := range p {
-			v, err := r.next()
-			if err != nil {
-				return nil, err
-			}
-			op.Reply = scriptReply(op, v)
-			if v.kind == valueList {
-				if err := r.skip(v.n); err != nil {
-					return nil, err
-				}
-			}
-		}
-	default:
-		if v.kind == valueNumber && v.n == int64(len(p)) {
-			v.n = 1
-		}
-		for _, op := range p {
-			op.Reply = scriptReply(op, v)
-			if refusal != nil {
-				op.Reply = Reply{Vote: quorum.Unknown, Err: refusal, Nothing: op.Kind == OpAcquire && refused(refusal)}
-			}
-		}
-		if v.kind == valueList {
-			err = r.skip(v.n)
-		}
-	}
-	return refusal, err
-}
-
-// setReply is what the answer to a SET means.
-func setReply(op *Op, v value, refusal error, plain bool) Reply {
-	switch {
-	case refusal != nil && redis.HasErrorPrefix(refusal, "WRONGTYPE"): // there is a key, and it is no lock
-		return Reply{Vote: quorum.Denied, Err: refusal}
-	case refusal != nil:
-		return Reply{Vote: quorum.Unknown, Err: refusal, Nothing: true}
-	case plain && v.kind == valueText, !plain && v.kind == valueNull, !plain && v.kind == valueText && string(v.text) == string(op.Token):
-		return Reply{Vote: quorum.Granted}
-	case plain && v.kind == valueNull:
-		return Reply{Vote: quorum.Denied}
-	case v.kind == valueText:
-		return Reply{Vote: quorum.Denied, Holder: Token(v.text)}
-	}
-	return Reply{Vote: quorum.Unknown, Err: fmt.Errorf("SET was answered %v", v)}
-}
-
-// inspected is what the answers to GET, which is v, and to PTTL mean.
-func (r *values) inspected(v value, refusal error) (Reply, error, error) {
-	holder := Token(v.text) // reading on takes the text away
-	left, err := r.next()
-	if err != nil {
-		return Reply{}, nil, err
-	}
-	switch {
-	case redis.HasErrorPrefix(refusal, "WRONGTYPE"): // there is a key, and it is no lock
-		return Reply{Vote: quorum.Denied, Err: refusal}, nil, nil
-	case refusal == nil && left.kind == valueError:
-		refusal = errorReply(left.text)
-	}
-	switch {
-	case refusal != nil:
-		return Reply{Vote: quorum.Unknown, Err: refusal}, refusal, nil
-	case v.kind == valueNull:
-		return Reply{Vote: quorum.Denied}, nil, nil
-	case v.kind != valueText || left.kind != valueNumber:
-		return Reply{Vote: quorum.Unknown, Err: fmt.Errorf("GET and PTTL were answered %v and %v", v, left)}, nil, nil
-	}
-	return Reply{Vote: quorum.Granted, Holder: holder, Remaining: max(0, time.Duration(left.n)*time.Millisecond)}, nil, nil
-}
-
-// scriptReply is what a script's answer for one operation means.
-func scriptReply(op *Op, v value) Reply {
-	switch {
-	case v.kind == valueText:
-		return Reply{Vote: quorum.Denied, Holder: Token(v.text)}
-	case v.kind != valueNumber:
-	case v.n == 0 && op.Kind == OpAcquire:
-		return Reply{Vote: quorum.Denied, Err: errNoLock}
-	case v.n == 0:
-		return Reply{Vote: quorum.Denied}
-	case v.n > 0 && op.Kind == OpAcquire:
-		return Reply{Vote: quorum.Granted, Fence: fence.Token(v.n)}
-	case v.n == 1:
-		return Reply{Vote: quorum.Granted}
-	case v.n == -1 && op.Counter != "":
-		return Reply{Vote: quorum.Unknown, Err: fmt.Errorf("its fences cannot be counted: %q holds no number, or too large a one", op.Counter)}
-	}
-	return Reply{Vote: quorum.Unknown, Err: fmt.Errorf("the %s script answered %v", op.Kind, v)}
-}
-
 // reform changes the form if that is what the node refused, and reports
 // whether it was.
 func (c *redisConn) reform(f *form, refusal error, p part, sent form) bool {
@@ -403,41 +225,10 @@ func (c *redisConn) reform(f *form, refusal error, p part, sent form) bool {
 	return true
 }
 
-// redirects reports whether a node takes no writes, as it is no master of the key.
-func redirects(refusal error) bool {
-	return redis.HasErrorPrefix(refusal, "READONLY") || redis.HasErrorPrefix(refusal, "MOVED")
-}
-
 // releases reports whether the flight has released key. Its acquire must not be
 // sent again then: it would outlive its own release.
 func releases(flight []*Op, key string) bool {
 	return slices.ContainsFunc(flight, func(op *Op) bool {
 		return op.Kind == OpRelease && op.Key == key
 	})
-}
-
-// sameKind is the operations at the head of flight that are of one kind.
-func sameKind(flight []*Op) part {
-	for n, op := range flight {
-		if op.Kind != flight[0].Kind {
-			return flight[:n]
-		}
-	}
-	return flight
-}
-
-// withoutTokens is what a node says, without the tokens of p, which some repeat.
-func withoutTokens(text string, p part) string {
-	for _, op := range p {
-		if len(op.Token) > 8 { // no word of a server's
-			text = strings.ReplaceAll(text, string(op.Token), op.Token.Digest())
-		}
-	}
-	return text
-}
-
-// isReply reports whether err came from the node as an answer to a command.
-func isReply(err error) bool {
-	var reply redis.Error
-	return errors.As(err, &reply)
 }
