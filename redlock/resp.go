@@ -54,10 +54,15 @@ const (
 	valueOther // as it stands on the wire; of a kind that no lock asks for
 )
 
+// String says what it is. It does not repeat what may be a token.
 func (v value) String() string {
 	switch v.kind {
 	case valueNull:
 		return "nothing"
+	case valueText:
+		return "a text"
+	case valueError:
+		return "an error"
 	case valueNumber:
 		return strconv.FormatInt(v.n, 10)
 	case valueList:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -24,7 +25,12 @@ func valuesOf(text string) (all []string, err error) {
 		if err != nil {
 			return all, err
 		}
-		all = append(all, fmt.Sprint(v))
+		switch v.kind {
+		case valueText, valueError:
+			all = append(all, strconv.Quote(string(v.text)))
+		default:
+			all = append(all, fmt.Sprint(v))
+		}
 	}
 }
 
@@ -177,6 +183,30 @@ func BenchmarkValues(b *testing.B) {
 			if _, err := r.next(); err != nil {
 				b.Fatal(err)
 			}
+		}
+	}
+}
+
+// An answer that makes no sense is named without the token that may be in it.
+func TestNonsenseShowsNoToken(t *testing.T) {
+	const token = "0b93a7c2-secret"
+	for _, c := range []struct {
+		op     Op
+		answer string
+	}{
+		{inspectOp("k"), "$15\r\n" + token + "\r\n+" + token + "\r\n"},
+		{releaseOp("k", token), "*1\r\n-ERR " + token + "\r\n"},
+		{releaseOp("k", token), "-ERR " + token + "\r\n"},
+		{acquireOp("k", token, time.Second), "-ERR " + token + "\r\n"},
+	} {
+		conn := redisConn{socket: &handover{}}
+		conn.socket.values.Reset(strings.NewReader(c.answer))
+		flight := flightOf(c.op)
+		if _, err := conn.read(flight, form{}); err != nil {
+			t.Fatal(err)
+		}
+		if r := flight[0].Reply; r.Vote != quorum.Unknown || strings.Contains(r.Err.Error(), token) {
+			t.Errorf("%q: got %v: %v", c.answer, r.Vote, r.Err)
 		}
 	}
 }
