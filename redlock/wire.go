@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,12 +29,15 @@ type redisConn struct {
 	client  *redis.Client
 	conn    *redis.Conn
 
-	mu      sync.Mutex // guards what follows, and what is written
-	form    form
-	fenced  bool // an acquire with a fence has been sent
+	writing sync.Mutex // held while a request is written, and guards what follows
 	request []byte
+	fenced  bool          // an acquire with a fence has been sent
 	last    chan struct{} // closed when what was sent last has been read
-	ended   error
+	torn    error         // why a request was not written to its end
+
+	mu    sync.Mutex // guards what follows
+	form  form
+	ended error
 }
 
 // form is how operations are put to a node.
@@ -134,26 +138,27 @@ func (c *redisConn) ping() error {
 func (c *redisConn) ask(write func([]byte) []byte, read func() error) error {
 	mine := make(chan struct{})
 	defer close(mine)
-	c.mu.Lock()
-	before, err := c.last, c.ended
+	c.writing.Lock()
+	before := c.last
 	c.last = mine
 	sent := time.Now()
+	err := cmp.Or(c.torn, c.why())
 	if err == nil {
 		c.request = write(c.request[:0])
 		c.socket.SetWriteDeadline(sent.Add(c.limit))
-		_, err = c.socket.Conn.Write(c.request)
+		// Nothing may follow a part of a request: the node would take it for the rest.
+		_, c.torn = c.socket.Conn.Write(c.request)
+		err = c.torn
 		if cap(c.request) > largestRequest {
 			c.request = nil
 		}
 	}
-	c.mu.Unlock()
+	c.writing.Unlock()
 	if before != nil {
 		<-before
 	}
 	if err == nil {
-		c.mu.Lock()
-		err = c.ended
-		c.mu.Unlock()
+		err = c.why()
 	}
 	if err == nil {
 		c.socket.SetReadDeadline(sent.Add(c.limit))
@@ -163,6 +168,13 @@ func (c *redisConn) ask(write func([]byte) []byte, read func() error) error {
 		c.end(err)
 	}
 	return err
+}
+
+// why is why the connection has ended, or nil.
+func (c *redisConn) why() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended
 }
 
 // largestRequest is how much room for requests is kept: a flight of keys that are not
@@ -231,7 +243,7 @@ func (f form) part(flight []*Op) part {
 // isSet reports whether an operation is a SET; the others are scripts, and OpInspect.
 func (op *Op) isSet() bool { return op.Kind == OpAcquire && op.Counter == "" }
 
-// appendFlight appends the commands of a flight to a request. c.mu is held.
+// appendFlight appends the commands of a flight to a request. c.writing is held.
 func (c *redisConn) appendFlight(b []byte, flight []*Op, f form) []byte {
 	for len(flight) > 0 {
 		p := f.part(flight)
@@ -340,23 +352,39 @@ func setReply(op *Op, v value, refusal error, plain bool) Reply {
 // inspected is what the answers to GET, which is v, and to PTTL mean.
 func (r *values) inspected(v value, refusal error) (Reply, error, error) {
 	holder := Token(v.text) // reading on takes the text away
+	var odd error
+	if v.kind != valueText && v.kind != valueNull {
+		odd = fmt.Errorf("GET was answered %v", v)
+	}
+	if v.kind == valueList {
+		if err := r.skip(v.n); err != nil {
+			return Reply{}, nil, err
+		}
+	}
 	left, err := r.next()
 	if err != nil {
 		return Reply{}, nil, err
 	}
 	switch {
-	case redis.HasErrorPrefix(refusal, "WRONGTYPE"): // there is a key, and it is no lock
-		return Reply{Vote: quorum.Denied, Err: refusal}, nil, nil
-	case refusal == nil && left.kind == valueError:
-		refusal = errorReply(left.text)
+	case left.kind == valueError:
+		refusal = cmp.Or[error](refusal, errorReply(left.text))
+	case left.kind != valueNumber:
+		odd = cmp.Or(odd, fmt.Errorf("PTTL was answered %v", left))
+	}
+	if left.kind == valueList {
+		if err := r.skip(left.n); err != nil {
+			return Reply{}, nil, err
+		}
 	}
 	switch {
+	case redis.HasErrorPrefix(refusal, "WRONGTYPE"): // there is a key, and it is no lock
+		return Reply{Vote: quorum.Denied, Err: refusal}, nil, nil
 	case refusal != nil:
 		return Reply{Vote: quorum.Unknown, Err: refusal}, refusal, nil
 	case v.kind == valueNull:
 		return Reply{Vote: quorum.Denied}, nil, nil
-	case v.kind != valueText || left.kind != valueNumber:
-		return Reply{Vote: quorum.Unknown, Err: fmt.Errorf("GET and PTTL were answered %v and %v", v, left)}, nil, nil
+	case odd != nil:
+		return Reply{Vote: quorum.Unknown, Err: odd}, nil, nil
 	}
 	return Reply{Vote: quorum.Granted, Holder: holder, Remaining: max(0, time.Duration(left.n)*time.Millisecond)}, nil, nil
 }
