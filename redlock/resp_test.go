@@ -177,6 +177,48 @@ func TestAnswersToSETAreRead(t *testing.T) {
 	}
 }
 
+// An answer to a script that is not one for each operation, nor the one that stands for
+// all of them, says nothing of any.
+func TestOddAnswersToScriptsSayNothing(t *testing.T) {
+	fenced := Op{Kind: OpAcquire, Key: "k", Counter: "c", Token: "t", TTL: time.Minute}
+	for _, c := range []struct {
+		op     Op
+		n      int
+		answer string
+		want   quorum.Vote
+	}{
+		{releaseOp("k", "t"), 2, ":2\r\n", quorum.Granted},
+		{releaseOp("k", "t"), 2, "*2\r\n:1\r\n:1\r\n", quorum.Granted},
+		{releaseOp("k", "t"), 2, ":1\r\n", quorum.Unknown},
+		{releaseOp("k", "t"), 2, ":0\r\n", quorum.Unknown},
+		{extendOp("k", "t", time.Minute), 3, ":1\r\n", quorum.Unknown},
+		{extendOp("k", "t", time.Minute), 1, "*2\r\n:1\r\n:1\r\n", quorum.Unknown},
+		{fenced, 2, "*2\r\n:7\r\n:7\r\n", quorum.Granted},
+		{fenced, 2, ":2\r\n", quorum.Unknown},
+		{fenced, 1, "+OK\r\n", quorum.Unknown},
+		{fenced, 1, "$-1\r\n", quorum.Unknown},
+	} {
+		conn := redisConn{socket: &handover{}}
+		conn.socket.values.Reset(strings.NewReader(c.answer + ":7\r\n"))
+		var ops []Op
+		for range c.n {
+			ops = append(ops, c.op)
+		}
+		flight := flightOf(ops...)
+		if _, err := conn.read(flight, form{}); err != nil {
+			t.Errorf("%q: %v", c.answer, err)
+		}
+		for _, op := range flight {
+			if op.Reply.Vote != c.want {
+				t.Errorf("%q to %v of %d: got %v, want %v", c.answer, c.op.Kind, c.n, op.Reply.Vote, c.want)
+			}
+		}
+		if next, err := conn.socket.values.next(); err != nil || next.n != 7 {
+			t.Errorf("%q: then comes %v, %v", c.answer, next, err)
+		}
+	}
+}
+
 // What the answers to GET and PTTL mean. What comes after them stays, whatever they
 // are; and who holds the key is not told in an error.
 func TestAnswersToGETAndPTTLAreRead(t *testing.T) {

@@ -316,13 +316,15 @@ func (c *redisConn) read(p part, sent form) (refusal, err error) {
 			}
 		}
 	default:
-		if v.kind == valueNumber && v.n == int64(len(p)) {
-			v.n = 1
-		}
+		all := v.kind == valueNumber && v.n == int64(len(p)) && (op.Kind == OpExtend || op.Kind == OpRelease)
 		for _, op := range p {
-			op.Reply = scriptReply(op, v)
-			if refusal != nil {
+			switch {
+			case refusal != nil:
 				op.Reply = Reply{Vote: quorum.Unknown, Err: refusal, Nothing: op.Kind == OpAcquire && refused(refusal)}
+			case all:
+				op.Reply = Reply{Vote: quorum.Granted}
+			default:
+				op.Reply = oddReply(op, v)
 			}
 		}
 		if v.kind == valueList {
@@ -405,6 +407,14 @@ func scriptReply(op *Op, v value) Reply {
 		return Reply{Vote: quorum.Granted}
 	case v.n == -1 && op.Counter != "":
 		return Reply{Vote: quorum.Unknown, Err: fmt.Errorf("its fences cannot be counted: %q holds no number, or too large a one", op.Counter)}
+	}
+	return oddReply(op, v)
+}
+
+// oddReply is for an answer that op's script never gives.
+func oddReply(op *Op, v value) Reply {
+	if v.kind == valueText && len(v.text) > 0 { // perhaps a token
+		return Reply{Vote: quorum.Unknown, Err: fmt.Errorf("the %s script answered a text", op.Kind)}
 	}
 	return Reply{Vote: quorum.Unknown, Err: fmt.Errorf("the %s script answered %v", op.Kind, v)}
 }
