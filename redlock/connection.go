@@ -180,13 +180,14 @@ func (l *lane) next(ctx context.Context, conn Conn, timer clock.Timer, f *flight
 		if l.finished() {
 			return false, nil
 		}
-		timer.Reset(l.nextWake())
+		rest := l.nextWake()
+		timer.Reset(rest)
 		select {
 		case <-l.wake:
 		case <-ctx.Done():
 			return false, context.Cause(ctx)
 		case <-timer.C():
-			if l.nextWake() < idlePing {
+			if rest < idlePing || l.nextWake() < idlePing {
 				continue
 			}
 			l.mu.Lock()

@@ -94,8 +94,11 @@ func (s *realServer) fill(t *testing.T) {
 	t.Helper()
 	ctx := context.Background()
 	were := s.keys(t)
-	if len(were) == 0 {
-		t.Fatal("there is nothing to evict")
+	for until := time.Now().Add(hang); len(were) == 0; were = s.keys(t) { // a majority was waited for, not this one
+		if time.Now().After(until) {
+			t.Fatal("there is nothing to evict")
+		}
+		time.Sleep(time.Millisecond)
 	}
 	s.do(t, "config", "set", "maxmemory-policy", "allkeys-random", "maxmemory", 3<<20)
 	filler := strings.Repeat("x", 4<<10)

@@ -114,8 +114,8 @@ func (c skyConn) Send(ctx context.Context, flight []*Op) error {
 // fast flight there is one at a time.
 func TestNoKeyIsInTwoFlights(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		draw := rand.New(rand.NewPCG(1, 2))
-		s := &sky{t: t, takes: func() time.Duration { return time.Millisecond + time.Duration(draw.IntN(5000))*time.Microsecond }}
+		draw, drawSky := rand.New(rand.NewPCG(1, 2)), rand.New(rand.NewPCG(3, 4))
+		s := &sky{t: t, takes: func() time.Duration { return time.Millisecond + time.Duration(drawSky.IntN(5000))*time.Microsecond }}
 		l := newLane(s, clock.NewSkewed(1), laneTimes{late: time.Second, stall: time.Second, limit: time.Second}, voter{})
 		l.met, l.changed, l.claim = func(bool) {}, func(NodeEvent) {}, func(string) error { return nil }
 		ctx, cancel := context.WithCancel(t.Context())
@@ -132,10 +132,17 @@ func TestNoKeyIsInTwoFlights(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		ask()
-		if s.most != maxFlights || len(s.aloft) > 0 {
-			t.Errorf("%d flights at once, want %d; %d are in the air in the end", s.most, maxFlights, len(s.aloft))
+		most := func() (most, aloft int) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			most, s.most = s.most, 0
+			return most, len(s.aloft)
 		}
+		ask()
+		if most, aloft := most(); most != maxFlights || aloft > 0 {
+			t.Errorf("%d flights at once, want %d; %d are in the air in the end", most, maxFlights, aloft)
+		}
+		s.mu.Lock()
 		slow := s.takes
 		fast := true
 		s.takes = func() time.Duration {
@@ -145,14 +152,15 @@ func TestNoKeyIsInTwoFlights(t *testing.T) {
 			}
 			return slow()
 		}
+		s.mu.Unlock()
 		r := newRound(1, Op{Kind: OpInspect, Key: "k"}, l.clock.Now())
 		r.send([]*lane{l})
 		time.Sleep(time.Second)
 		ask() // those that were waiting for their turn have one more
-		s.most = 0
+		most()
 		ask()
-		if s.most != 1 {
-			t.Errorf("%d flights at once after a fast one, want 1", s.most)
+		if most, _ := most(); most != 1 {
+			t.Errorf("%d flights at once after a fast one, want 1", most)
 		}
 	})
 }

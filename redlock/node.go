@@ -27,8 +27,8 @@ type Node interface {
 
 // Conn is one ordered connection to a node. What is sent on it is carried out
 // in the order of sending, and once it has ended it stays so: a Conn never
-// connects anew on its own. Only Close may be called while another call is
-// running.
+// connects anew on its own. While a call of Send is running, others may be called, on
+// other keys, and Close while any call is.
 type Conn interface {
 	// Peer says whom the connection reached.
 	Peer() Peer

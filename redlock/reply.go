@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -49,13 +50,15 @@ func (c *redisConn) read(p part, sent form) (refusal, err error) {
 			}
 		}
 	default:
-		if v.kind == valueNumber && v.n == int64(len(p)) {
-			v.n = 1
-		}
+		all := v.kind == valueNumber && v.n == int64(len(p)) && (op.Kind == OpExtend || op.Kind == OpRelease)
 		for _, op := range p {
-			op.Reply = scriptReply(op, v)
-			if refusal != nil {
+			switch {
+			case refusal != nil:
 				op.Reply = Reply{Vote: quorum.Unknown, Err: refusal, Nothing: op.Kind == OpAcquire && refused(refusal)}
+			case all:
+				op.Reply = Reply{Vote: quorum.Granted}
+			default:
+				op.Reply = oddReply(op, v)
 			}
 		}
 		if v.kind == valueList {
@@ -85,23 +88,39 @@ func setReply(op *Op, v value, refusal error, plain bool) Reply {
 // inspected is what the answers to GET, which is v, and to PTTL mean.
 func (r *values) inspected(v value, refusal error) (Reply, error, error) {
 	holder := Token(v.text) // reading on takes the text away
+	var odd error
+	if v.kind != valueText && v.kind != valueNull {
+		odd = fmt.Errorf("GET was answered %v", v)
+	}
+	if v.kind == valueList {
+		if err := r.skip(v.n); err != nil {
+			return Reply{}, nil, err
+		}
+	}
 	left, err := r.next()
 	if err != nil {
 		return Reply{}, nil, err
 	}
 	switch {
-	case redis.HasErrorPrefix(refusal, "WRONGTYPE"): // there is a key, and it is no lock
-		return Reply{Vote: quorum.Denied, Err: refusal}, nil, nil
-	case refusal == nil && left.kind == valueError:
-		refusal = errorReply(left.text)
+	case left.kind == valueError:
+		refusal = cmp.Or[error](refusal, errorReply(left.text))
+	case left.kind != valueNumber:
+		odd = cmp.Or(odd, fmt.Errorf("PTTL was answered %v", left))
+	}
+	if left.kind == valueList {
+		if err := r.skip(left.n); err != nil {
+			return Reply{}, nil, err
+		}
 	}
 	switch {
+	case redis.HasErrorPrefix(refusal, "WRONGTYPE"): // there is a key, and it is no lock
+		return Reply{Vote: quorum.Denied, Err: refusal}, nil, nil
 	case refusal != nil:
 		return Reply{Vote: quorum.Unknown, Err: refusal}, refusal, nil
 	case v.kind == valueNull:
 		return Reply{Vote: quorum.Denied}, nil, nil
-	case v.kind != valueText || left.kind != valueNumber:
-		return Reply{Vote: quorum.Unknown, Err: fmt.Errorf("GET and PTTL were answered %v and %v", v, left)}, nil, nil
+	case odd != nil:
+		return Reply{Vote: quorum.Unknown, Err: odd}, nil, nil
 	}
 	return Reply{Vote: quorum.Granted, Holder: holder, Remaining: max(0, time.Duration(left.n)*time.Millisecond)}, nil, nil
 }
@@ -123,6 +142,11 @@ func scriptReply(op *Op, v value) Reply {
 	case v.n == -1 && op.Counter != "":
 		return Reply{Vote: quorum.Unknown, Err: fmt.Errorf("its fences cannot be counted: %q holds no number, or too large a one", op.Counter)}
 	}
+	return oddReply(op, v)
+}
+
+// oddReply is for an answer that op's script never gives.
+func oddReply(op *Op, v value) Reply {
 	return Reply{Vote: quorum.Unknown, Err: fmt.Errorf("the %s script answered %v", op.Kind, v)}
 }
 

@@ -22,7 +22,7 @@ func (f form) part(flight []*Op) part {
 // isSet reports whether an operation is a SET; the others are scripts, and OpInspect.
 func (op *Op) isSet() bool { return op.Kind == OpAcquire && op.Counter == "" }
 
-// appendFlight appends the commands of a flight to a request. c.mu is held.
+// appendFlight appends the commands of a flight to a request. c.writing is held.
 func (c *redisConn) appendFlight(b []byte, flight []*Op, f form) []byte {
 	for len(flight) > 0 {
 		p := f.part(flight)

@@ -51,6 +51,7 @@ const (
 	valueNumber
 	valueError
 	valueList  // n values follow
+	valuePush  // n values follow; next passes it over
 	valueOther // as it stands on the wire; of a kind that no lock asks for
 )
 
@@ -81,59 +82,80 @@ func (errorReply) RedisError() {}
 
 var errNotRESP = errors.New("what came is not what a Redis server says")
 
-// Bounds of what is believed of an answer: the longest text that Redis takes, and more
-// than a flight carries.
+// Bounds of what is believed of an answer: the longest text that Redis takes, more than
+// it says in a line, and more than a flight carries.
 const (
 	longestText = 512 << 20
+	longestLine = 1 << 16
 	longestList = 1 << 16
 )
 
 // values reads what a node says.
 type values struct{ bufio.Reader }
 
-// next reads one value. Of a list it is the head.
+// next reads one value. Of a list it is the head. A push is no answer, and passed over:
+// somebody's OnConnect has asked for it.
 func (r *values) next() (value, error) {
-	for {
-		line, err := r.line()
-		if err != nil {
+	for pushed := int64(0); ; pushed-- { // without recursion, however deep they are in each other
+		v, err := r.one()
+		switch {
+		case err != nil:
 			return value{}, err
-		}
-		switch line[0] {
-		case '+':
-			return value{kind: valueText, text: line[1:]}, nil
-		case '-':
-			return value{kind: valueError, text: line[1:]}, nil
-		case ':':
-			n, err := strconv.ParseInt(string(line[1:]), 10, 64)
-			if err != nil {
-				return value{}, errNotRESP
-			}
-			return value{kind: valueNumber, n: n}, nil
-		case '_':
-			return value{}, nil
-		case '#', ',', '(':
-			return value{kind: valueOther, text: line}, nil
-		case '$', '*', '>':
-			n, err := strconv.ParseInt(string(line[1:]), 10, 32)
-			switch kind := line[0]; {
-			case err != nil || n < -1 || n > longestText || kind != '$' && n > longestList:
-				return value{}, errNotRESP
-			case n == -1:
-				return value{}, nil
-			case kind == '*':
-				return value{kind: valueList, n: n}, nil
-			case kind == '$':
-				text, err := r.text(int(n))
-				return value{kind: valueText, text: text}, err
-			}
-			// A push is no answer: somebody's OnConnect has asked for it.
-			if err := r.skip(n); err != nil {
-				return value{}, err
-			}
-		default:
-			return value{}, errNotRESP
+		case v.kind == valuePush:
+			pushed += 1 + v.n
+		case pushed == 0:
+			return v, nil
+		case v.kind == valueList:
+			pushed += v.n
 		}
 	}
+}
+
+// one reads one value, which may be the head of a push.
+func (r *values) one() (value, error) {
+	line, err := r.line()
+	if err != nil {
+		return value{}, err
+	}
+	switch line[0] {
+	case '+':
+		return value{kind: valueText, text: line[1:]}, nil
+	case '-':
+		return value{kind: valueError, text: line[1:]}, nil
+	case ':':
+		n, err := strconv.ParseInt(string(line[1:]), 10, 64)
+		if err != nil {
+			return value{}, errNotRESP
+		}
+		return value{kind: valueNumber, n: n}, nil
+	case '_':
+		return value{}, nil
+	case '#', ',', '(':
+		return value{kind: valueOther, text: line}, nil
+	case '$', '=', '*', '>':
+		kind := line[0] // reading on takes the line away
+		n, err := strconv.ParseInt(string(line[1:]), 10, 32)
+		isText := kind == '$' || kind == '='
+		switch {
+		case err != nil || n < -1 || n > longestText || !isText && n > longestList:
+			return value{}, errNotRESP
+		case n == -1:
+			return value{}, nil
+		case kind == '*':
+			return value{kind: valueList, n: n}, nil
+		case kind == '>':
+			return value{kind: valuePush, n: n}, nil
+		}
+		text, err := r.text(int(n))
+		if kind == '=' && err == nil { // what INFO is in version 3: txt:…
+			if len(text) < 4 || text[3] != ':' {
+				return value{}, errNotRESP
+			}
+			text = text[4:]
+		}
+		return value{kind: valueText, text: text}, err
+	}
+	return value{}, errNotRESP
 }
 
 // skip reads n values and whatever is in them.
@@ -155,8 +177,14 @@ func (r *values) line() ([]byte, error) {
 	line, err := r.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
 		head := bytes.Clone(line)
-		line, err = r.ReadBytes('\n')
-		line = append(head, line...)
+		for errors.Is(err, bufio.ErrBufferFull) && len(head) < longestLine {
+			line, err = r.ReadSlice('\n')
+			head = append(head, line...)
+		}
+		line = head
+	}
+	if errors.Is(err, bufio.ErrBufferFull) {
+		return nil, errNotRESP
 	}
 	if err != nil {
 		return nil, err

@@ -52,6 +52,11 @@ func TestValuesAreRead(t *testing.T) {
 		{"$10000\r\n" + long + "\r\n:1\r\n", `"` + long + `" 1`, io.EOF},
 		{"-" + long + "\r\n:1\r\n", `"` + long + `" 1`, io.EOF},
 		{">2\r\n+invalidate\r\n*2\r\n$1\r\na\r\n_\r\n:1\r\n", "1", io.EOF},
+		{">1\r\n>1\r\n+x\r\n+y\r\n:1\r\n", "1", io.EOF},
+		{">1\r\n*1\r\n>1\r\n*2\r\n+x\r\n+y\r\n+z\r\n:1\r\n", "1", io.EOF},
+		{"=8\r\ntxt:info\r\n:1\r\n", `"info" 1`, io.EOF},
+		{"=3\r\ntxt\r\n", "", errNotRESP},
+		{"+" + strings.Repeat(long, 100) + "\r\n", "", errNotRESP},
 		{"$3\r\nhi", "", io.EOF},
 		{"$3\r\nhis", "", io.EOF},
 		{"$-1", "", io.EOF},
@@ -89,6 +94,32 @@ func TestLengthsTakeNoRoom(t *testing.T) {
 	})
 	if n := result.AllocedBytesPerOp(); n > 1<<20 {
 		t.Errorf("%d bytes for three that came", n)
+	}
+}
+
+// endless says the same again and again, that many bytes.
+type endless struct {
+	says string
+	left int
+}
+
+func (e *endless) Read(b []byte) (int, error) {
+	if e.left <= 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, strings.Repeat(e.says, len(b)/len(e.says)))
+	e.left -= n
+	return n, nil
+}
+
+// However deep lists and pushes are in each other, reading them takes no more room.
+func TestDepthTakesNoRoom(t *testing.T) {
+	for _, says := range []string{">1\r\n", "*1\r\n"} {
+		var r values
+		r.Reset(&endless{says, 32 << 20}) // more than recursion has room for
+		if err := r.skip(1); err != io.EOF {
+			t.Errorf("%q: %v", says, err)
+		}
 	}
 }
 
@@ -148,6 +179,77 @@ func TestAnswersToSETAreRead(t *testing.T) {
 		}
 		if next, err := conn.socket.values.next(); err != nil || next.n != 7 {
 			t.Errorf("%q: then comes %v, %v", c.answer, next, err)
+		}
+	}
+}
+
+// An answer to a script that is not one for each operation, nor the one that stands for
+// all of them, says nothing of any.
+func TestOddAnswersToScriptsSayNothing(t *testing.T) {
+	fenced := Op{Kind: OpAcquire, Key: "k", Counter: "c", Token: "t", TTL: time.Minute}
+	for _, c := range []struct {
+		op     Op
+		n      int
+		answer string
+		want   quorum.Vote
+	}{
+		{releaseOp("k", "t"), 2, ":2\r\n", quorum.Granted},
+		{releaseOp("k", "t"), 2, "*2\r\n:1\r\n:1\r\n", quorum.Granted},
+		{releaseOp("k", "t"), 2, ":1\r\n", quorum.Unknown},
+		{releaseOp("k", "t"), 2, ":0\r\n", quorum.Unknown},
+		{extendOp("k", "t", time.Minute), 3, ":1\r\n", quorum.Unknown},
+		{extendOp("k", "t", time.Minute), 1, "*2\r\n:1\r\n:1\r\n", quorum.Unknown},
+		{fenced, 2, "*2\r\n:7\r\n:7\r\n", quorum.Granted},
+		{fenced, 2, ":2\r\n", quorum.Unknown},
+		{fenced, 1, "+OK\r\n", quorum.Unknown},
+		{fenced, 1, "$-1\r\n", quorum.Unknown},
+	} {
+		conn := redisConn{socket: &handover{}}
+		conn.socket.values.Reset(strings.NewReader(c.answer + ":7\r\n"))
+		var ops []Op
+		for range c.n {
+			ops = append(ops, c.op)
+		}
+		flight := flightOf(ops...)
+		if _, err := conn.read(flight, form{}); err != nil {
+			t.Errorf("%q: %v", c.answer, err)
+		}
+		for _, op := range flight {
+			if op.Reply.Vote != c.want {
+				t.Errorf("%q to %v of %d: got %v, want %v", c.answer, c.op.Kind, c.n, op.Reply.Vote, c.want)
+			}
+		}
+		if next, err := conn.socket.values.next(); err != nil || next.n != 7 {
+			t.Errorf("%q: then comes %v, %v", c.answer, next, err)
+		}
+	}
+}
+
+// What the answers to GET and PTTL mean. What comes after them stays, whatever they
+// are; and who holds the key is not told in an error.
+func TestAnswersToGETAndPTTLAreRead(t *testing.T) {
+	for answer, want := range map[string]string{
+		"$3\r\nhis\r\n:5\r\n":             "granted(his)",
+		"$-1\r\n:-2\r\n":                  "denied",
+		"-WRONGTYPE Operation\r\n:5\r\n":  "denied(WRONGTYPE Operation)",
+		"-NOPERM no\r\n-NOPERM no\r\n":    "unknown(NOPERM no)",
+		"$3\r\nhis\r\n-NOPERM no\r\n":     "unknown(NOPERM no)",
+		"$3\r\nhis\r\n+OK\r\n":            "unknown(PTTL was answered a text)",
+		"$3\r\nhis\r\n*2\r\n:1\r\n:2\r\n": "unknown(PTTL was answered a list of 2)",
+		"*2\r\n:1\r\n:2\r\n:5\r\n":        "unknown(GET was answered a list of 2)",
+		":1\r\n:5\r\n":                    "unknown(GET was answered 1)",
+	} {
+		conn := redisConn{socket: &handover{}}
+		conn.socket.values.Reset(strings.NewReader(answer + ":7\r\n"))
+		flight := flightOf(inspectOp("k"))
+		if _, err := conn.read(flight, form{}); err != nil {
+			t.Errorf("%q: %v", answer, err)
+		}
+		if got := answers(flight); got != want {
+			t.Errorf("%q: got %s, want %s", answer, got, want)
+		}
+		if next, err := conn.socket.values.next(); err != nil || next.n != 7 {
+			t.Errorf("%q: then comes %v, %v", answer, next, err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,12 +27,15 @@ type redisConn struct {
 	client  *redis.Client
 	conn    *redis.Conn
 
-	mu      sync.Mutex // guards what follows, and what is written
-	form    form
-	fenced  bool // an acquire with a fence has been sent
+	writing sync.Mutex // held while a request is written, and guards what follows
 	request []byte
+	fenced  bool          // an acquire with a fence has been sent
 	last    chan struct{} // closed when what was sent last has been read
-	ended   error
+	torn    error         // why a request was not written to its end
+
+	mu    sync.Mutex // guards what follows
+	form  form
+	ended error
 }
 
 // errConnEnded is why nothing more is sent.
@@ -117,26 +121,27 @@ func (c *redisConn) ping() error {
 func (c *redisConn) ask(write func([]byte) []byte, read func() error) error {
 	mine := make(chan struct{})
 	defer close(mine)
-	c.mu.Lock()
-	before, err := c.last, c.ended
+	c.writing.Lock()
+	before := c.last
 	c.last = mine
 	sent := time.Now()
+	err := cmp.Or(c.torn, c.why())
 	if err == nil {
 		c.request = write(c.request[:0])
 		c.socket.SetWriteDeadline(sent.Add(c.limit))
-		_, err = c.socket.Conn.Write(c.request)
+		// Nothing may follow a part of a request: the node would take it for the rest.
+		_, c.torn = c.socket.Conn.Write(c.request)
+		err = c.torn
 		if cap(c.request) > largestRequest {
 			c.request = nil
 		}
 	}
-	c.mu.Unlock()
+	c.writing.Unlock()
 	if before != nil {
 		<-before
 	}
 	if err == nil {
-		c.mu.Lock()
-		err = c.ended
-		c.mu.Unlock()
+		err = c.why()
 	}
 	if err == nil {
 		c.socket.SetReadDeadline(sent.Add(c.limit))
@@ -146,6 +151,13 @@ func (c *redisConn) ask(write func([]byte) []byte, read func() error) error {
 		c.end(err)
 	}
 	return err
+}
+
+// why is why the connection has ended, or nil.
+func (c *redisConn) why() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended
 }
 
 // largestRequest is how much room for requests is kept: a flight of keys that are not
