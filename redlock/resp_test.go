@@ -123,6 +123,16 @@ func TestDepthTakesNoRoom(t *testing.T) {
 	}
 }
 
+// A line without an end is given up.
+func TestLinesHaveABound(t *testing.T) {
+	e := &endless{"x", 1 << 20}
+	var r values
+	r.Reset(e)
+	if v, err := r.next(); err != errNotRESP || e.left == 0 {
+		t.Errorf("got %v, %v with %d bytes to come", v, err, e.left)
+	}
+}
+
 // FuzzValues: whatever comes is read to its end without a panic.
 func FuzzValues(f *testing.F) {
 	for _, text := range []string{"+OK\r\n", "$3\r\nhis\r\n", "*2\r\n:1\r\n_\r\n", ">1\r\n+x\r\n:1\r\n", "*1\r\n*1\r\n*1\r\n"} {
