@@ -14,7 +14,7 @@ BENCH = .
 COUNT = 10
 
 # How many schedules make soak runs, and the seed of the first: a million take
-# half an hour on two processors.
+# a quarter of an hour on two processors.
 SEEDS = 1000000
 START = 1
 
