@@ -138,29 +138,27 @@ func (l *lane) serve(ctx context.Context, conn Conn, timer clock.Timer) error {
 	ctx, end := context.WithCancelCause(ctx)
 	var others sync.WaitGroup
 	defer others.Wait()
-	defer conn.Close() // what they still wait for does not come
+	defer conn.Close()
 	defer end(nil)
-	shuttle := func(f *flight, goesOn func() bool) error {
-		for goesOn() {
+	// It does not matter which of them carries what, nor which meets the end.
+	shuttle := func(f *flight) error {
+		for {
 			if more, err := l.next(ctx, conn, timer, f); !more {
 				return err
 			}
 			if err := l.fly(ctx, conn, f); err != nil {
-				return err
+				end(err)
+				conn.Close() // what the others wait for does not come
+				return context.Cause(ctx)
 			}
 		}
-		return nil
 	}
 	if l.isFar() {
 		for i := range l.flights[1:] {
-			others.Go(func() {
-				if err := shuttle(&l.flights[1+i], l.isFar); err != nil {
-					end(err)
-				}
-			})
+			others.Go(func() { shuttle(&l.flights[1+i]) })
 		}
 	}
-	return shuttle(&l.flights[0], func() bool { return true })
+	return shuttle(&l.flights[0])
 }
 
 // next waits until there is something to send, and puts it into f. It reports false
@@ -173,7 +171,9 @@ func (l *lane) next(ctx context.Context, conn Conn, timer clock.Timer, f *flight
 	}
 	defer func() { <-l.turn }()
 	for {
-		l.load(conn, f)
+		if l.mayFly() {
+			l.load(conn, f)
+		}
 		if len(f.calls) > 0 {
 			return true, nil
 		}

@@ -140,7 +140,7 @@ func (l *lane) nextWake() time.Duration {
 	defer l.mu.Unlock()
 	wake := idlePing
 	for _, d := range l.debts {
-		if wait := d.again - l.at(now); wait > 0 || l.carrying == 0 {
+		if wait := d.again - l.at(now); wait > 0 || !l.aloft() {
 			wake = min(wake, max(0, wait))
 		}
 	}

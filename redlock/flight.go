@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"slices"
 	"time"
 
 	"github.com/quorumlock/quorumlock/clock"
@@ -122,6 +123,18 @@ func (l *lane) isFar() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.far
+}
+
+// mayFly reports whether a flight may depart: one at a time, but to a node that is far.
+func (l *lane) mayFly() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.far || !l.aloft()
+}
+
+// aloft reports whether a flight is in the air. l.mu is held.
+func (l *lane) aloft() bool {
+	return slices.ContainsFunc(l.flights[:], func(f flight) bool { return !f.departed.IsZero() })
 }
 
 // underWay is how long the oldest flight has been in the air, 0 if none is. l.mu is held.

@@ -34,7 +34,8 @@ func (t *trace) add(what ...uint64) {
 	t.instant = append(t.instant, sum)
 }
 
-// flush ends an instant: what several goroutines did in it is put in an order.
+// flush ends an instant, before time goes on: what several goroutines did in it is put
+// in an order.
 func (t *trace) flush() {
 	if len(t.instant) == 0 {
 		return

@@ -187,6 +187,9 @@ func (w *world) happen(e *event) {
 		e.whose.held = append(e.whose.held, e)
 		return
 	}
+	if e.at > w.now {
+		w.trace.flush()
+	}
 	w.now = e.at
 	w.mu.Lock()
 	w.events++
@@ -199,7 +202,6 @@ func (w *world) happen(e *event) {
 func (w *world) settle() {
 	for {
 		synctest.Wait()
-		w.trace.flush()
 		if !w.gather() {
 			return
 		}
@@ -261,6 +263,7 @@ func (w *world) violates(format string, args ...any) {
 }
 
 func (w *world) result() Result {
+	w.trace.flush()
 	r := Result{
 		Violations: w.judge.violations, Trace: w.trace.sum, Grants: len(w.judge.holds), Events: w.events, Beside: w.beside, Ops: w.ops,
 		Time: w.now, Faults: w.counts, Story: w.story, Log: w.says,
