@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"slices"
 	"time"
 
 	"github.com/quorumlock/quorumlock/clock"
@@ -134,7 +133,12 @@ func (l *lane) mayFly() bool {
 
 // aloft reports whether a flight is in the air. l.mu is held.
 func (l *lane) aloft() bool {
-	return slices.ContainsFunc(l.flights[:], func(f flight) bool { return !f.departed.IsZero() })
+	for i := range l.flights { // not a copy: only when it departed is guarded by l.mu
+		if !l.flights[i].departed.IsZero() {
+			return true
+		}
+	}
+	return false
 }
 
 // underWay is how long the oldest flight has been in the air, 0 if none is. l.mu is held.
