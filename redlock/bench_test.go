@@ -82,12 +82,7 @@ func BenchmarkAttempt(b *testing.B) {
 
 // BenchmarkLane is one operation's way through a lane: queued, carried, answered.
 func BenchmarkLane(b *testing.B) {
-	l := newLane(willing("node"), clock.System{}, laneTimes{late: time.Second, stall: time.Second, limit: time.Second}, voter{})
-	l.met, l.changed, l.claim = func(bool) {}, func(NodeEvent) {}, func(string) error { return nil }
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() { defer close(ended); l.run(ctx) }()
-	defer func() { cancel(); <-ended }()
+	l := runLane(b, willing("node"), clock.System{}, time.Second)
 	b.ReportAllocs()
 	b.SetParallelism(64)
 	b.RunParallel(func(pb *testing.PB) {

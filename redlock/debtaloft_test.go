@@ -62,13 +62,7 @@ func TestDebtIsPaidWhileOthersAreInTheAir(t *testing.T) {
 func debtAloft(t *testing.T, key string, by time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &farNode{}
-		l := newLane(n, clock.NewSkewed(1), laneTimes{late: time.Hour, stall: time.Hour, limit: time.Hour}, voter{})
-		l.met, l.changed, l.claim = func(bool) {}, func(NodeEvent) {}, func(string) error { return nil }
-		ctx, cancel := context.WithCancel(t.Context())
-		var ended sync.WaitGroup
-		ended.Go(func() { l.run(ctx) })
-		defer ended.Wait()
-		defer cancel()
+		l := runLane(t, n, clock.NewSkewed(1), time.Hour)
 		newRound(1, acquireOp("slow", "t", time.Minute), l.clock.Now()).send([]*lane{l})
 		synctest.Wait()
 		now := l.clock.Now()

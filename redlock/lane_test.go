@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/quorumlock/quorumlock/clock"
 )
 
 // cycle is one acquire and release of key.
@@ -21,6 +23,21 @@ func cycle(t testing.TB, l *Locker, key string) {
 	if err := lease.Release(context.Background()); err != nil {
 		t.Error(err)
 	}
+}
+
+// runLane is a lane by itself, that bears with its node for so long. It ends with the
+// test.
+func runLane(t testing.TB, n Node, c clock.Clock, patience time.Duration) *lane {
+	l := newLane(n, c, laneTimes{late: patience, stall: patience, limit: patience}, voter{})
+	l.met, l.changed, l.claim = func(bool) {}, func(NodeEvent) {}, func(string) error { return nil }
+	ctx, cancel := context.WithCancel(context.Background())
+	var ended sync.WaitGroup
+	ended.Go(func() { l.run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		ended.Wait()
+	})
+	return l
 }
 
 // field-reports: 100

@@ -74,7 +74,7 @@ func Redis(opts *redis.Options) Node {
 		o.DialTimeout = dialTimeout
 	}
 	if o.Protocol == 0 {
-		o.Protocol = 2 // nothing here needs pushes, and looking for them costs a system call per flight
+		o.Protocol = 2 // nothing here needs pushes
 	}
 	return n
 }

@@ -30,10 +30,7 @@ func (c *redisConn) read(p part, sent form) (refusal, err error) {
 	op := p[0]
 	switch {
 	case op.isSet():
-		op.Reply = setReply(op, v, refusal, sent.plain)
-		if v.kind == valueList {
-			err = r.skip(v.n)
-		}
+		op.Reply, err = setReply(op, v, refusal, sent.plain), r.rest(v)
 	case op.Kind == OpInspect:
 		op.Reply, refusal, err = r.inspected(v, refusal)
 	case v.kind == valueList && v.n == int64(len(p)):
@@ -43,10 +40,8 @@ func (c *redisConn) read(p part, sent form) (refusal, err error) {
 				return nil, err
 			}
 			op.Reply = scriptReply(op, v)
-			if v.kind == valueList {
-				if err := r.skip(v.n); err != nil {
-					return nil, err
-				}
+			if err := r.rest(v); err != nil {
+				return nil, err
 			}
 		}
 	default:
@@ -61,9 +56,7 @@ func (c *redisConn) read(p part, sent form) (refusal, err error) {
 				op.Reply = oddReply(op, v)
 			}
 		}
-		if v.kind == valueList {
-			err = r.skip(v.n)
-		}
+		err = r.rest(v)
 	}
 	return refusal, err
 }
@@ -92,10 +85,8 @@ func (r *values) inspected(v value, refusal error) (Reply, error, error) {
 	if v.kind != valueText && v.kind != valueNull {
 		odd = fmt.Errorf("GET was answered %v", v)
 	}
-	if v.kind == valueList {
-		if err := r.skip(v.n); err != nil {
-			return Reply{}, nil, err
-		}
+	if err := r.rest(v); err != nil {
+		return Reply{}, nil, err
 	}
 	left, err := r.next()
 	if err != nil {
@@ -107,10 +98,8 @@ func (r *values) inspected(v value, refusal error) (Reply, error, error) {
 	case left.kind != valueNumber:
 		odd = cmp.Or(odd, fmt.Errorf("PTTL was answered %v", left))
 	}
-	if left.kind == valueList {
-		if err := r.skip(left.n); err != nil {
-			return Reply{}, nil, err
-		}
+	if err := r.rest(left); err != nil {
+		return Reply{}, nil, err
 	}
 	switch {
 	case redis.HasErrorPrefix(refusal, "WRONGTYPE"): // there is a key, and it is no lock

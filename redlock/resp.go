@@ -96,17 +96,13 @@ type values struct{ bufio.Reader }
 // next reads one value. Of a list it is the head. A push is no answer, and passed over:
 // somebody's OnConnect has asked for it.
 func (r *values) next() (value, error) {
-	for pushed := int64(0); ; pushed-- { // without recursion, however deep they are in each other
+	for {
 		v, err := r.one()
-		switch {
-		case err != nil:
+		if err != nil || v.kind != valuePush {
+			return v, err
+		}
+		if err := r.skip(v.n); err != nil {
 			return value{}, err
-		case v.kind == valuePush:
-			pushed += 1 + v.n
-		case pushed == 0:
-			return v, nil
-		case v.kind == valueList:
-			pushed += v.n
 		}
 	}
 }
@@ -158,18 +154,28 @@ func (r *values) one() (value, error) {
 	return value{}, errNotRESP
 }
 
-// skip reads n values and whatever is in them.
+// skip reads n values and whatever is in them, without recursion, however deep it is.
 func (r *values) skip(n int64) error {
 	for ; n > 0; n-- {
-		v, err := r.next()
-		if err != nil {
+		v, err := r.one()
+		switch {
+		case err != nil:
 			return err
-		}
-		if v.kind == valueList {
+		case v.kind == valueList:
 			n += v.n
+		case v.kind == valuePush:
+			n += 1 + v.n
 		}
 	}
 	return nil
+}
+
+// rest reads what is in v, which next has returned, if it is a list.
+func (r *values) rest(v value) error {
+	if v.kind != valueList {
+		return nil
+	}
+	return r.skip(v.n)
 }
 
 // line reads a line that is not empty, without its end.
