@@ -222,8 +222,10 @@ func fenceScriptsWork(t *testing.T, rdb *redis.Client) {
 						name := fmt.Sprint("k", i)
 						test.before.keep(ctx, p, name)
 						keys = append(keys, name, counterOf(name))
-						args, want = append(args, test.args...), append(want, test.want)
+						// They share the last argument, the counters' time to live.
+						args, want = append(args, test.args[:len(test.args)-1]...), append(want, test.want)
 					}
+					args = append(args, longerTime)
 					return nil
 				})
 				if err != nil {

@@ -137,7 +137,7 @@ type Op struct {
 
 	// Counter is the key whose number rises with every lease on Key, "" for a
 	// lock without fences. The operations of a flight that are of one kind all
-	// have one, or none has.
+	// have one, with the same CounterTTL, or none has.
 	Counter    string
 	CounterTTL time.Duration // how long the counter outlives its last change
 	Fence      fence.Token   // proposed by OpAcquire, set by OpStamp

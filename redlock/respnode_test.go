@@ -60,14 +60,14 @@ func releaseInGo(tx *respfake.Tx, keys, argv []string) any {
 
 // acquireInGo is acquire.lua.
 func acquireInGo(tx *respfake.Tx, keys, argv []string) any {
+	outlives, _ := strconv.Atoi(argv[len(argv)-1])
 	var answer []any
 	for i := range len(keys) / 2 {
-		lock, counter, argv := keys[2*i], keys[2*i+1], argv[4*i:]
+		lock, counter, argv := keys[2*i], keys[2*i+1], argv[3*i:]
 		held := tx.MGet(lock)[0]
 		count, ok := counted(tx, counter)
 		ttl, _ := strconv.Atoi(argv[1])
 		proposed, _ := strconv.ParseInt(argv[2], 10, 64)
-		outlives, _ := strconv.Atoi(argv[3])
 		switch {
 		case held != nil && held != argv[0]:
 			answer = append(answer, held)
@@ -88,14 +88,14 @@ func acquireInGo(tx *respfake.Tx, keys, argv []string) any {
 
 // stampInGo is stamp.lua.
 func stampInGo(tx *respfake.Tx, keys, argv []string) any {
+	outlives, _ := strconv.Atoi(argv[len(argv)-1])
 	var answer []any
 	for i := range len(keys) / 2 {
-		lock, counter, argv := keys[2*i], keys[2*i+1], argv[3*i:]
+		lock, counter, argv := keys[2*i], keys[2*i+1], argv[2*i:]
 		held := tx.MGet(lock)[0]
 		count, small := counted(tx, counter)
 		text, _ := tx.MGet(counter)[0].(string)
 		fence, _ := strconv.ParseInt(argv[1], 10, 64)
-		outlives, _ := strconv.Atoi(argv[2])
 		switch {
 		case held == nil:
 			answer = append(answer, 0)

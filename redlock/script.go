@@ -35,17 +35,16 @@ func newScript(source string) script {
 // request. whole: it brings the script along.
 func appendCall(b []byte, ops []*Op, whole bool) []byte {
 	kind, n := ops[0].Kind, len(ops)
-	fenced := ops[0].Counter != ""
+	fenced := ops[0].Counter != "" && kind != OpRelease
 	keys, args := n, n
-	switch {
-	case kind == OpAcquire:
-		keys, args = 2*n, 4*n
-	case kind == OpStamp:
-		keys, args = 2*n, 3*n
-	case kind == OpExtend && fenced:
-		keys, args = 2*n, 2*n+1
-	case kind == OpExtend:
+	switch kind {
+	case OpAcquire:
+		args = 3 * n
+	case OpStamp, OpExtend:
 		args = 2 * n
+	}
+	if fenced {
+		keys, args = 2*n, args+1
 	}
 	b = appendWords(b, 3+keys+args)
 	if whole {
@@ -72,16 +71,15 @@ func appendCall(b []byte, ops []*Op, whole bool) []byte {
 		}
 		if kind == OpAcquire || kind == OpStamp {
 			b = appendNumber(b, int64(op.Fence))
-			b = appendNumber(b, ceilMillis(op.CounterTTL))
 		}
 	}
 	if kind == OpExtend {
 		for _, op := range ops {
 			b = appendNumber(b, ceilMillis(op.TTL))
 		}
-		if fenced {
-			b = appendNumber(b, ceilMillis(ops[0].CounterTTL))
-		}
+	}
+	if fenced {
+		b = appendNumber(b, ceilMillis(ops[0].CounterTTL))
 	}
 	return b
 }
