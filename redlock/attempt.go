@@ -3,7 +3,6 @@ package redlock
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/quorumlock/quorumlock/clock"
 	"github.com/quorumlock/quorumlock/fence"
@@ -209,42 +208,5 @@ func (l *Locker) verdict(ctx context.Context, outcome quorum.Outcome) error {
 		return ErrClosed
 	default:
 		return ErrNoQuorum
-	}
-}
-
-// wait waits for r to be decided, until NodeTimeout after it began at most, and
-// not once one of the two channels is closed.
-func (l *Locker) wait(done, stop <-chan struct{}, r *round) {
-	l.waitFor(r.done, done, stop, r.start, l.nodeTimeout)
-}
-
-// waitFor waits until one of the channels is closed, or limit after start.
-func (l *Locker) waitFor(decided, done, stop <-chan struct{}, start clock.Instant, limit time.Duration) {
-	timer := l.timers.Get().(clock.Timer)
-	timer.Reset(limit - l.clock.Now().Lower(start))
-	select {
-	case <-decided:
-	case <-timer.C():
-	case <-done:
-	case <-stop:
-	}
-	timer.Stop()
-	l.timers.Put(timer)
-}
-
-// pause waits for d, or returns why not.
-func (l *Locker) pause(ctx context.Context, d time.Duration) error {
-	if ctx.Err() != nil {
-		return ended(ctx)
-	}
-	timer := l.clock.NewTimer(max(d, 0))
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-		return nil
-	case <-l.closing:
-		return ErrClosed
-	case <-ctx.Done():
-		return ended(ctx)
 	}
 }

@@ -88,8 +88,10 @@ func BenchmarkLane(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			r := newRound(1, Op{Kind: OpAcquire, Key: "k", Token: "t"}, clock.System{}.Now())
+			decided := make(chan struct{}, 1)
+			r.tell(decided)
 			r.send([]*lane{l})
-			<-r.done
+			<-decided
 		}
 	})
 }

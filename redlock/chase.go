@@ -89,13 +89,14 @@ func quorate(votes []Vote) bool {
 
 // poll asks all nodes, unless one of them is the gate and does not grant.
 func (l *Locker) poll(ctx context.Context, r *round, gate int) (quorum.Outcome, []Vote) {
-	refused := false
+	refused, patience := false, l.nodeTimeout
 	if gate == everyone {
 		r.send(l.lanes)
 	} else {
 		refused = l.askGate(ctx, r, gate) == quorum.Denied
+		patience = l.patience(r.start)
 	}
-	l.wait(ctx.Done(), l.closing, r)
+	l.wait(r, ctx.Done(), l.closing, patience)
 	outcome, votes := r.finish(l.lanes)
 	if refused {
 		outcome = quorum.Refused
@@ -108,7 +109,7 @@ func (l *Locker) askGate(ctx context.Context, r *round, gate int) quorum.Vote {
 	answered := make(chan struct{})
 	r.each(func(int, Reply) { close(answered) })
 	r.sendOne(l.lanes, gate)
-	l.waitFor(answered, ctx.Done(), l.closing, r.start, l.nodeTimeout)
+	l.waitFor(answered, ctx.Done(), l.closing, l.nodeTimeout)
 	r.each(nil)
 	vote := r.vote(gate)
 	for i := range l.lanes {

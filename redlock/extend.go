@@ -60,7 +60,7 @@ func (l *Lease) tryExtend(ctx context.Context, start clock.Instant, ttl, patienc
 
 	held := l.Context() // nothing is extended once the lease has ended
 	r.send(l.locker.lanes)
-	l.locker.waitFor(r.done, ctx.Done(), held.Done(), start, patience)
+	l.locker.wait(r, ctx.Done(), held.Done(), patience)
 	outcome, votes := r.finish(l.locker.lanes)
 
 	now := l.locker.clock.Now()

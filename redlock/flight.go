@@ -199,8 +199,8 @@ func (l *lane) land(f *flight, err error) {
 	f.departed = clock.Instant{}
 	l.carrying -= len(f.calls)
 	for i, c := range f.calls {
-		reply := &c.reply
-		if *reply = f.ops[i].Reply; reply.Vote == quorum.Pending {
+		reply := &f.ops[i].Reply
+		if reply.Vote == quorum.Pending {
 			*reply = Reply{Vote: quorum.Unknown, Err: err}
 		}
 		c.state = answered
@@ -209,21 +209,23 @@ func (l *lane) land(f *flight, err error) {
 				reply.Err = why
 			}
 		}
-		c.cutOff = err != nil && reply.Vote == quorum.Unknown
+		vote := reply.Vote
+		c.cutOff = err != nil && vote == quorum.Unknown
+		c.qualify(reply)
+		c.reply = settled(reply)
 		if c.debt != nil {
-			l.settle(c.debt, reply.Vote, err != nil, now)
-		} else if c.op.Kind == OpRelease && reply.Vote == quorum.Unknown {
+			l.settle(c.debt, vote, err != nil, now)
+		} else if c.op.Kind == OpRelease && vote == quorum.Unknown {
 			l.owe(c, now)
 		} else if c.undo {
 			l.owe(&call{op: c.op, of: c}, now)
 		}
-		c.qualify()
 	}
 	waiting := l.closing || len(l.queue) > l.dead || len(l.debts) > 0
 	l.mu.Unlock()
 	for _, c := range f.calls {
 		if c.round != nil {
-			c.round.answer(int(c.node), &c.reply, now)
+			c.round.answer(int(c.node), c.reply, now)
 		}
 	}
 	f.unload()

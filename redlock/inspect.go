@@ -48,7 +48,7 @@ func (l *Locker) Inspect(ctx context.Context, key string) (*Inspection, error) {
 	r := newRound(len(l.lanes), Op{Kind: OpInspect, Key: l.prefix(key)}, l.clock.Now())
 	r.all = true
 	r.send(l.lanes)
-	l.wait(ctx.Done(), l.closing, r)
+	l.wait(r, ctx.Done(), l.closing, l.nodeTimeout)
 	_, votes := r.finish(l.lanes)
 
 	seen, certain := r.inspection()

@@ -26,15 +26,15 @@ type Locker struct {
 
 // core is what all views of a Locker share.
 type core struct {
-	cfg    Config
-	clock  clock.Clock
-	trace  *Trace
-	lanes  []*lane
-	left   []error // per lane: what may be left on its node, known once its goroutine has ended
-	line   line
-	keeper *keeper
-	timers sync.Pool // of clock.Timer
-	roll   roll
+	cfg     Config
+	clock   clock.Clock
+	trace   *Trace
+	lanes   []*lane
+	left    []error // per lane: what may be left on its node, known once its goroutine has ended
+	line    line
+	keeper  *keeper
+	waiters sync.Pool // of *waiter
+	roll    roll
 
 	group errgroup.Group // every goroutine of the Locker; Close waits for it
 	cut   context.CancelCauseFunc
@@ -73,7 +73,7 @@ func New(nodes []Node, cfg Config) (*Locker, error) {
 		met:      quorum.NewBallot(len(nodes)),
 		roll:     roll{run: make([]string, len(nodes))},
 	}
-	c.timers.New = func() any { return c.clock.NewTimer(time.Hour) }
+	c.waiters.New = func() any { return newWaiter(c.clock) }
 	nodeTimeout, _ := cfg.nodeTimeout(cfg.TTL) // validated above
 	times := laneTimes{
 		late:  nodeTimeout,

@@ -27,7 +27,7 @@ func (l *Locker) mint(ctx context.Context, acquire *round) (fence.Token, quorum.
 	}
 	m.votes = newRound(len(l.lanes), m.op(), acquire.start)
 	acquire.each(m.take)
-	l.wait(ctx.Done(), l.closing, m.votes)
+	l.wait(m.votes, ctx.Done(), l.closing, l.patience(acquire.start))
 	outcome, votes := m.votes.finish(l.lanes)
 	return top, outcome, votes
 }

@@ -60,7 +60,7 @@ func (l *Lease) release(cause error) error {
 	r.send(l.locker.lanes)
 	// The next one of this process may go now: the lanes keep the order.
 	l.locker.line.free(l.key, l, start)
-	l.locker.wait(nil, nil, r)
+	l.locker.wait(r, nil, nil, l.locker.nodeTimeout)
 	outcome, votes := r.finish(l.locker.lanes)
 
 	var err error

@@ -19,11 +19,11 @@ type round struct {
 	op    Op
 	start clock.Instant // read before anything was sent
 	calls []call        // one per node
-	done  chan struct{} // closed when the ballot has decided
-	all   bool          // wait for every node instead
+	all   bool          // it takes every node to decide
 
 	mu     sync.Mutex // guards what follows, and each call's answer and rtt
 	ballot quorum.Ballot
+	told   chan<- struct{}          // of the call that waits for the ballot to decide; nil if none does
 	spare  int                      // releases with nothing to release
 	follow func(i int, reply Reply) // told of each answer, without mu
 }
@@ -43,12 +43,12 @@ type call struct {
 	// What follows is guarded by lane.mu; the reply does not change once it has been
 	// given to the round.
 	state  callState
-	undo   bool  // what this acquire sets is to be released at once
-	cutOff bool  // the connection it was written to ended before the answer came
-	gen    int32 // the number of that connection
-	reply  Reply
-	debt   *debt // what this release pays
-	extend *call // the last extend of what this acquire has set
+	undo   bool   // what this acquire sets is to be released at once
+	cutOff bool   // the connection it was written to ended before the answer came
+	gen    int32  // the number of that connection
+	reply  *Reply // nil until it is answered
+	debt   *debt  // what this release pays
+	extend *call  // the last extend of what this acquire has set
 }
 
 type callState uint8
@@ -65,8 +65,7 @@ const (
 // an error is in quarantine, and one without the fence that it should have counts as
 // little. A stamp that finds nobody's key is no denial: nobody holds the lock, but the
 // node no longer knows that it granted it.
-func (c *call) qualify() {
-	reply := &c.reply
+func (c *call) qualify(reply *Reply) {
 	switch {
 	case reply.Vote == quorum.Granted && reply.Err != nil:
 		reply.Vote = quorum.Unknown
@@ -77,13 +76,24 @@ func (c *call) qualify() {
 	}
 }
 
+// plainGrant is what nearly all replies are. It is shared, and does not change.
+var plainGrant = Reply{Vote: quorum.Granted}
+
+// settled is a reply that stays as it is.
+func settled(reply *Reply) *Reply {
+	if *reply == plainGrant {
+		return &plainGrant
+	}
+	own := *reply
+	return &own
+}
+
 // newRound prepares the same operation for n nodes.
 func newRound(n int, op Op, start clock.Instant) *round {
 	r := &round{
 		op:     op,
 		start:  start,
 		calls:  make([]call, n),
-		done:   make(chan struct{}),
 		ballot: quorum.NewBallot(n),
 	}
 	for i := range r.calls {
@@ -170,12 +180,20 @@ func (r *round) count(i int, reply *Reply, rtt time.Duration) {
 	}
 }
 
-// decide wakes the caller, once. r.mu is held.
+// tell has told receive once when the ballot decides, nobody's if it is nil. It
+// reports false when the ballot has decided before.
+func (r *round) tell(told chan<- struct{}) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.told = told
+	return !r.over()
+}
+
+// decide wakes who waits. r.mu is held.
 func (r *round) decide() {
-	select {
-	case <-r.done:
-	default:
-		close(r.done)
+	if r.told != nil {
+		r.told <- struct{}{}
+		r.told = nil
 	}
 }
 
