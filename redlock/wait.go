@@ -15,7 +15,9 @@ type waiter struct {
 }
 
 func newWaiter(c clock.Clock) *waiter {
-	return &waiter{make(chan struct{}, 1), c.NewTimer(time.Hour)}
+	w := &waiter{make(chan struct{}, 1), c.NewTimer(time.Hour)}
+	w.timer.Stop() // it may turn out that there is nothing to wait for
+	return w
 }
 
 // wait waits until something comes from one of the channels, for limit at most.
