@@ -8,32 +8,51 @@ import (
 	"github.com/quorumlock/quorumlock/quorum"
 )
 
+// busyClock does something whenever a timer of its is set.
+type busyClock struct {
+	clock.System
+	meanwhile func()
+}
+
+func (c *busyClock) NewTimer(d time.Duration) clock.Timer {
+	return busyTimer{c.System.NewTimer(d), c}
+}
+
+type busyTimer struct {
+	clock.Timer
+	clock *busyClock
+}
+
+func (t busyTimer) Reset(d time.Duration) {
+	t.Timer.Reset(d)
+	t.clock.meanwhile()
+}
+
 // A waiter that has served one call wakes the next one for nothing of the first's,
 // though that was decided just as its caller gave up, or later.
 func TestAWaiterWakesNobodyForAnother(t *testing.T) {
-	l := newLocker(t, []Node{willing("node")}, Config{})
-	fresh := func() {
-		t.Helper()
-		w := l.waiters.Get().(*waiter)
-		defer l.waiters.Put(w)
-		if len(w.told) > 0 {
-			t.Fatal("whoever waits next is woken at once")
-		}
-	}
-	for range 5000 {
-		soon := newRound(1, acquireOp("k", "t", time.Minute), clock.System{}.Now())
-		late := newRound(1, soon.op, soon.start)
+	var c busyClock
+	w := newWaiter(&c)
+	l := &Locker{core: &core{}}
+	l.waiters.New = func() any { return w }
+	for range 100 {
+		r := newRound(1, acquireOp("k", "t", time.Minute), c.Now())
 		done := make(chan struct{})
-		go func() {
-			soon.answer(0, &plainGrant, soon.start)
+		c.meanwhile = func() {
+			r.answer(0, &plainGrant, r.start)
 			close(done)
-		}()
-		l.wait(soon, done, nil, time.Minute)
-		<-done
-		fresh()
-		l.wait(late, done, nil, time.Minute)
-		late.answer(0, &plainGrant, late.start)
-		fresh()
+		}
+		l.wait(r, done, nil, time.Minute)
+		if len(w.told) > 0 {
+			t.Fatal("decided as the wait ended: whoever waits next is woken at once")
+		}
+		r = newRound(1, r.op, r.start)
+		c.meanwhile = func() {}
+		l.wait(r, done, nil, time.Minute)
+		r.answer(0, &plainGrant, r.start)
+		if len(w.told) > 0 {
+			t.Fatal("decided after the wait: whoever waits next is woken at once")
+		}
 	}
 }
 
