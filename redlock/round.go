@@ -180,13 +180,17 @@ func (r *round) count(i int, reply *Reply, rtt time.Duration) {
 	}
 }
 
-// tell has told receive once when the ballot decides, nobody's if it is nil. It
-// reports false when the ballot has decided before.
+// tell has told receive once when the ballot decides; nil takes that back. It reports
+// false when the ballot has decided before, and nothing will come.
 func (r *round) tell(told chan<- struct{}) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.over() {
+		r.told = nil // finish counts on, but it has been decided
+		return false
+	}
 	r.told = told
-	return !r.over()
+	return true
 }
 
 // decide wakes who waits. r.mu is held.

@@ -75,3 +75,23 @@ func TestARoundTellsOnceThatItHasDecided(t *testing.T) {
 		t.Error("it can be waited for, though it has been decided")
 	}
 }
+
+// A release that no node needs to be told of is over before it is waited for, and what
+// finish counts afterwards wakes nobody, who would be another's by then.
+func TestARoundThatWasOverTellsNobody(t *testing.T) {
+	l := newLocker(t, []Node{willing("1"), willing("2"), willing("3")}, Config{})
+	told := make(chan struct{}, 1)
+	r := newRound(3, releaseOp("k", "t"), l.clock.Now())
+	for i := range 3 {
+		r.setAside(i)
+	}
+	if r.tell(told) {
+		t.Error("it is to be waited for, though nothing is missing")
+	}
+	if outcome, _ := r.finish(l.lanes); outcome != quorum.Won {
+		t.Errorf("it is %v", outcome)
+	}
+	if len(told) > 0 {
+		t.Error("it has told that it has decided")
+	}
+}
