@@ -28,7 +28,7 @@ type client struct {
 	since     time.Duration // when it was halted
 	rests     time.Duration // when it was suspended
 	away      time.Duration // how long it has been halted in all
-	slept     time.Duration // how long it has been suspended, which its monotonic clock does not count
+	jumps     []jump        // all, in order
 	resumed   time.Duration // when it was halted last, or its clock stepped
 	held      []*event      // what has come meanwhile
 
@@ -57,6 +57,20 @@ func newClient(w *world, place, life int) *client {
 }
 
 const maxClients = 8
+
+// jump is time that one of a client's clocks has counted and another has not: it was
+// suspended, or its wall clock was stepped ahead.
+type jump struct{ at, by time.Duration }
+
+func (c *client) jumpsSince(began time.Duration) time.Duration {
+	sum := time.Duration(0)
+	for _, j := range c.jumps {
+		if j.at >= began {
+			sum += j.by
+		}
+	}
+	return sum
+}
 
 // rank orders the events of one nanosecond.
 func (c *client) rank(kind uint64) uint64 { return kind<<32 | uint64(c.id)<<8 }

@@ -65,7 +65,7 @@ func (c *client) oversleep() {
 	w := c.world
 	slept := w.now - c.rests
 	c.rests = w.now
-	c.slept += slept
+	c.jumps = append(c.jumps, jump{w.now, slept})
 	c.clock.Suspend(time.Duration(float64(slept) * c.clock.rate))
 	for _, e := range slices.Clone(w.agenda) {
 		if e.timer && e.whose == c {

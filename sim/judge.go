@@ -46,7 +46,6 @@ type hold struct {
 	began time.Duration // its acquire was called
 	from  time.Duration // its acquire returned
 	left  time.Duration // what it was promised then
-	slept time.Duration // how long its process had been suspended then
 	until time.Duration // when that is over, by true time; later after extensions
 
 	released time.Duration // Release was called
@@ -63,11 +62,10 @@ func (h *hold) open(now time.Duration) bool {
 }
 
 // onNodes reports whether nodes may still have it because nobody releases it: for all
-// that its holder was promised, by a clock that counts no suspended time, and for as
-// long as a slow link may carry the release.
+// that its holder was promised by whichever clock has counted least, and for as long as
+// a slow link may carry the release.
 func (h *hold) onNodes(now time.Duration) bool {
-	slept := h.client.slept - h.slept
-	return h.released == 0 && now < h.until+slept+h.client.world.carried()
+	return h.released == 0 && now < h.until+h.client.jumpsSince(h.began)+h.client.world.carried()
 }
 
 // majority is the judge's own, so that a quorum that is counted wrongly is seen.

@@ -169,6 +169,9 @@ func turnClient(w *world, f Fault) func() {
 func stepClient(sign time.Duration) func(w *world, f Fault) func() {
 	return onClient(func(c *client, f Fault) func() {
 		c.clock.Step(sign * f.Size)
+		if sign > 0 {
+			c.jumps = append(c.jumps, jump{c.world.now, f.Size})
+		}
 		c.resumed = c.world.now
 		return func() {}
 	})

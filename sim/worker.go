@@ -190,7 +190,7 @@ func (c *client) won(lease *redlock.Lease, name string, began, timeout time.Dura
 	defer w.mu.Unlock()
 	h := &hold{
 		client: c, lease: lease, name: name, token: token, digest: digest, fence: fence,
-		began: began, from: w.now, left: left, slept: c.slept, timeout: timeout,
+		began: began, from: w.now, left: left, timeout: timeout,
 	}
 	if !c.gone {
 		w.judge.granted(h)
