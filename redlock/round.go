@@ -26,6 +26,8 @@ type round struct {
 	told   chan<- struct{}          // of the call that waits for the ballot to decide; nil if none does
 	spare  int                      // releases with nothing to release
 	follow func(i int, reply Reply) // told of each answer, without mu
+
+	few [5]call // room for calls
 }
 
 // call is one node's part of a round.
@@ -93,8 +95,12 @@ func newRound(n int, op Op, start clock.Instant) *round {
 	r := &round{
 		op:     op,
 		start:  start,
-		calls:  make([]call, n),
 		ballot: quorum.NewBallot(n),
+	}
+	if n <= len(r.few) {
+		r.calls = r.few[:n]
+	} else {
+		r.calls = make([]call, n)
 	}
 	for i := range r.calls {
 		r.calls[i] = call{op: &r.op, round: r, node: int32(i)}
