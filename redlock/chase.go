@@ -30,10 +30,10 @@ type chase struct {
 }
 
 // Bounds of n while the lock is passed on: with the default back-off, pauses of up to
-// 128 ms for who has just come, and up to 16 ms for who has been passed over for long.
+// 64 ms for who has just come, and up to 8 ms for who has been passed over for long.
 const (
-	calm  = 6
-	eager = 3
+	calm  = 5
+	eager = 2
 )
 
 // newChase prepares for attempts on key.

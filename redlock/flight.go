@@ -11,11 +11,13 @@ import (
 // bounds how many leases can be kept alive: a node does so many per round trip.
 const maxFlight = 512
 
-// A flight carries operations in the order of their kinds, whatever the order
-// they were queued in. So that this never lets a key's operations overtake each
+// A flight has two halves, and each carries its operations in the order of their
+// kinds, whatever the order they were queued in. The second begins with the first
+// acquire of a key that the first releases: who waits in line for a key is sent for
+// together with the release before. So that a key's operations never overtake each
 // other, a flight ends before
-//   - anything for a key after that key's release: an acquire would be carried
-//     out before the release it came after, and
+//   - anything else for a key after that key's release: an acquire, say, would be
+//     carried out before the release it came after, and
 //   - a second acquire of a key, of which one at most may be granted.
 //
 // The other orders are safe: a release queued after its acquire still comes
@@ -24,30 +26,51 @@ const maxFlight = 512
 // It ends before anything, too, for a key that a flight in the air has. What that
 // flight must be sent again for would otherwise come after what was queued behind it.
 
-// cutter finds where a flight ends.
+// cutter finds where a flight ends, and its halves.
 type cutter struct {
-	seen  map[string]OpKind // the last kind queued for a key that matters to the cut
-	aloft map[string]bool   // the keys of flights in the air
+	seen  map[string]passage // keys that have been acquired or released
+	aloft map[string]bool    // the keys of flights in the air
+	n     int                // how many operations have joined the flight
+	half  int                // how many of them are the first half, 0 as long as there is no second
 }
+
+// passage is what a flight does to a key.
+type passage uint8
+
+const (
+	untouched passage = iota
+	freed             // by the first half, which does not acquire it
+	acquired          // and not released since
+	finished          // nothing more fits
+)
 
 // fits reports whether op may join the flight that the operations before it
 // have joined.
 func (c *cutter) fits(op *Op) bool {
-	last, seen := c.seen[op.Key]
+	was := c.seen[op.Key]
+	next := was
 	switch {
-	case c.aloft[op.Key]:
+	case c.aloft[op.Key] || was == finished:
 		return false
-	case seen && last == OpRelease:
-		return false
-	case seen && last == OpAcquire && op.Kind == OpAcquire:
-		return false
-	}
-	if op.Kind == OpAcquire || op.Kind == OpRelease {
-		if c.seen == nil {
-			c.seen = make(map[string]OpKind)
+	case op.Kind == OpAcquire && was != acquired:
+		if was == freed && c.half == 0 {
+			c.half = c.n
 		}
-		c.seen[op.Key] = op.Kind
+		next = acquired
+	case op.Kind == OpAcquire || was == freed:
+		return false
+	case op.Kind == OpRelease && was == untouched && c.half == 0:
+		next = freed
+	case op.Kind == OpRelease:
+		next = finished
 	}
+	if next != was {
+		if c.seen == nil {
+			c.seen = make(map[string]passage)
+		}
+		c.seen[op.Key] = next
+	}
+	c.n++
 	return true
 }
 
@@ -55,6 +78,7 @@ func (c *cutter) fits(op *Op) bool {
 func (c *cutter) reset(flights []flight) {
 	clear(c.seen)
 	clear(c.aloft)
+	c.n, c.half = 0, 0
 	for i := range flights {
 		if flights[i].departed.IsZero() {
 			continue
@@ -68,13 +92,15 @@ func (c *cutter) reset(flights []flight) {
 	}
 }
 
-// arrange puts the calls of a flight in the order of their kinds, each kind in
-// the order of queueing, into dst.
-func arrange(dst, calls []*call) []*call {
-	for kind := OpAcquire; kind <= OpRelease; kind++ {
-		for _, c := range calls {
-			if c.op.Kind == kind {
-				dst = append(dst, c)
+// arrange appends the calls that fitted to dst, as the flight is to carry them: each half
+// in the order of its kinds, each kind in the order of queueing.
+func (c *cutter) arrange(dst, calls []*call) []*call {
+	for _, half := range [2][]*call{calls[:c.half], calls[c.half:]} {
+		for kind := OpAcquire; kind <= OpRelease && len(half) > 0; kind++ {
+			for _, c := range half {
+				if c.op.Kind == kind {
+					dst = append(dst, c)
+				}
 			}
 		}
 	}
@@ -181,7 +207,7 @@ func (l *lane) load(conn Conn, f *flight) {
 	rest := copy(l.queue, l.queue[taken:])
 	clear(l.queue[rest:])
 	l.queue = l.queue[:rest]
-	f.calls = arrange(f.calls[:0], l.loading)
+	f.calls = l.cutter.arrange(f.calls[:0], l.loading)
 	if len(f.calls) > 0 {
 		f.departed = now
 		l.carrying += len(f.calls)

@@ -149,6 +149,43 @@ func TestRefusedAcquireIsNotSentAgainBehindItsRelease(t *testing.T) {
 	})
 }
 
+// A release whose script was not known is sent again, and comes after the next acquire
+// of its key then. Nothing of either is left or taken by that.
+func TestForgottenReleaseBeforeAnAcquire(t *testing.T) {
+	plain := func(token Token) Op { return acquireOp("k", token, time.Hour) }
+	counted := func(token Token) Op { return fencedOp(plain(token), 0) }
+	for name, test := range map[string]struct {
+		forget  bool
+		acquire func(Token) Op
+		want    string
+		holder  Token
+	}{
+		"known":             {false, plain, "granted granted", "new"},
+		"known, fenced":     {false, counted, "granted granted", "new"},
+		"forgotten":         {true, plain, "granted denied(old)", ""},
+		"forgotten, fenced": {true, counted, "granted granted", "new"}, // both are sent again
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newRespServer(t, respfake.Options{})
+				c := dialConn(t, Redis(respOptions(s, 0)), connLimit)
+				mustSend(t, c, test.acquire("older"))
+				mustSend(t, c, releaseOp("k", "older"))
+				mustSend(t, c, test.acquire("old"))
+				if test.forget {
+					forgetScripts(t, s)
+				}
+				if got := answers(mustSend(t, c, releaseOp("k", "old"), test.acquire("new"))); got != test.want {
+					t.Errorf("answers %s, want %s", got, test.want)
+				}
+				if got := tokenOn(s, "k"); got != test.holder {
+					t.Errorf("the node holds %q, want %q", got, test.holder)
+				}
+			})
+		})
+	}
+}
+
 // The scripts of a member of a cluster take one key each.
 //
 // field-reports: 118

@@ -108,6 +108,15 @@ func (n *line) free(key string, lease *Lease, now clock.Instant) {
 	}
 }
 
+// leavesGap reports whether nodes are to have answered the release of key before the
+// next one in line goes.
+func (n *line) leavesGap(key string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s := n.spots[key]
+	return s != nil && s.row.leavesGap()
+}
+
 // held reports whether a valid lease of this process holds key.
 func (n *line) held(key string, now clock.Instant) bool {
 	n.mu.Lock()

@@ -50,6 +50,67 @@ func TestWaitersOfOneProcessGoInTurn(t *testing.T) {
 	})
 }
 
+// gathering is a node whose flights wait for all who are about to queue something.
+type gathering struct{ Node }
+
+func (g gathering) Connect(ctx context.Context, limit time.Duration) (Conn, error) {
+	c, err := g.Node.Connect(ctx, limit)
+	return gatheringConn{c}, err
+}
+
+type gatheringConn struct{ Conn }
+
+func (gatheringConn) Gather() { time.Sleep(1) }
+
+// The next in line is sent for together with the release before, so that a handover
+// takes one round trip; but now and then others may find the key free.
+func TestTheNextInLineIsSentForWithTheReleaseBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem, nodes := memNodes(5)
+		const roundTrip = 10 * time.Millisecond
+		for _, n := range mem {
+			n.set(func(n *memNode) { n.lag = roundTrip })
+		}
+		for i := range nodes {
+			nodes[i] = gathering{nodes[i]}
+		}
+		l := newLocker(t, nodes, Config{})
+		first := acquire(t, l, "k")
+		var last time.Time
+		var took []time.Duration // appended to by one holder after another
+		var wg sync.WaitGroup
+		for range 4 * gapEvery {
+			wg.Go(func() {
+				lease, err := l.Acquire(context.Background(), "k")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				took = append(took, time.Since(last))
+				last = time.Now()
+				if err := lease.Release(context.Background()); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		last = time.Now()
+		if err := first.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		wg.Wait()
+		for i, took := range took {
+			want := roundTrip
+			if i%gapEvery == gapEvery-1 {
+				want *= 2
+			}
+			if took.Truncate(time.Millisecond) != want {
+				t.Errorf("handover %d took %v, want %v", i, took, want)
+			}
+		}
+	})
+}
+
 func TestTryAcquireAsksNoNodeWhileThisProcessHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem, nodes := memNodes(3)

@@ -59,8 +59,14 @@ func (l *Lease) release(cause error) error {
 
 	r.send(l.locker.lanes)
 	// The next one of this process may go now: the lanes keep the order.
-	l.locker.line.free(l.key, l, start)
+	gap := l.locker.line.leavesGap(l.key)
+	if !gap {
+		l.locker.line.free(l.key, l, start)
+	}
 	l.locker.wait(r, nil, nil, l.locker.nodeTimeout)
+	if gap {
+		l.locker.line.free(l.key, l, l.locker.clock.Now())
+	}
 	outcome, votes := r.finish(l.locker.lanes)
 
 	var err error

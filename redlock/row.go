@@ -15,6 +15,7 @@ const (
 	quietRow   = time.Second // where nobody seems to
 	enough     = 8           // rows without anybody coming, and rivals are gone
 	maxRows    = 1000        // that a line remembers
+	gapEvery   = 4           // leases, where nobody is known to
 )
 
 // row is how often a key has been won by one process, with no other in between as
@@ -43,6 +44,11 @@ func (r row) next(lease *Lease, waiting int) row {
 		return row{r.began, won, r.leases + 1, r.limit, r.alone}
 	}
 }
+
+// leavesGap reports whether others may find the key free after this lease, which the
+// next one's acquire would follow at once: that is how a process that is not known to
+// have rivals meets them.
+func (r row) leavesGap() bool { return r.limit == 0 && r.leases%gapEvery == gapEvery-1 }
 
 // over reports whether others should go first. After a pause they have had the
 // chance.

@@ -199,7 +199,7 @@ func (c *redisConn) exec(flight []*Op, f *form) (again []*Op, err error) {
 				gone = refusal
 			case c.reform(f, refusal, p, sent):
 				for _, op := range p {
-					if op.Kind != OpAcquire || !releases(flight, op.Key) {
+					if op.Kind != OpAcquire || !releases(flight, op) {
 						again = append(again, op)
 					}
 				}
@@ -237,10 +237,10 @@ func (c *redisConn) reform(f *form, refusal error, p part, sent form) bool {
 	return true
 }
 
-// releases reports whether the flight has released key. Its acquire must not be
-// sent again then: it would outlive its own release.
-func releases(flight []*Op, key string) bool {
+// releases reports whether the flight has released what acquire was to set. That must
+// not be sent again then: it would outlive its own release.
+func releases(flight []*Op, acquire *Op) bool {
 	return slices.ContainsFunc(flight, func(op *Op) bool {
-		return op.Kind == OpRelease && op.Key == key
+		return op.Kind == OpRelease && op.Key == acquire.Key && op.Token == acquire.Token
 	})
 }
