@@ -104,6 +104,9 @@ func (n *line) free(key string, lease *Lease, now clock.Instant) {
 	if s := n.spots[key]; s != nil && s.holder == lease {
 		s.holder = nil
 		s.row.last = now
+		if lease.acquire.denied() {
+			s.row = s.row.met(s.waiting.Len())
+		}
 		n.advance(key, s)
 	}
 }

@@ -132,6 +132,13 @@ func (r *round) vote(i int) quorum.Vote {
 	return r.ballot.Vote(i)
 }
 
+// denied reports whether a node has said that somebody else has the key.
+func (r *round) denied() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ballot.Tally().Denied > 0
+}
+
 // setAside keeps the vote of a node that has nothing to release until the others
 // have voted: the key is as free there as if it had been deleted, but a node that
 // was not reached says nothing of those that still hold it.

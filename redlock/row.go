@@ -45,6 +45,16 @@ func (r row) next(lease *Lease, waiting int) row {
 	}
 }
 
+// met is the row once a node has denied one of its leases, which others had there: they
+// came while the key was free, and more cannot be known of them.
+func (r row) met(waiting int) row {
+	r.alone = 0
+	if r.limit == 0 {
+		r.limit = min(1+waiting, longestRow)
+	}
+	return r
+}
+
 // leavesGap reports whether others may find the key free after this lease, which the
 // next one's acquire would follow at once: that is how a process that is not known to
 // have rivals meets them.

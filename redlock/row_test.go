@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quorumlock/quorumlock/clock"
+	"github.com/quorumlock/quorumlock/quorum"
 )
 
 // A process whose goroutines never stop wanting a key leaves it to others in
@@ -45,6 +46,48 @@ func TestABusyProcessLetsOthersGoFirst(t *testing.T) {
 		cancel()
 		working.Wait()
 	})
+}
+
+// A process that knows of no rival leaves the key free now and then, and one who comes
+// finds it before the row would end by itself. That is chance, but not three times.
+func TestARivalIsMetInAGap(t *testing.T) {
+	late := 0
+	for range 3 {
+		synctest.Test(t, func(t *testing.T) {
+			mem, nodes := memNodes(5)
+			for i, n := range mem {
+				n.set(func(n *memNode) { n.lag = time.Millisecond })
+				nodes[i] = gathering{nodes[i]}
+			}
+			busy, other := newLocker(t, nodes, Config{}), newLocker(t, nodes, Config{})
+			ctx, cancel := context.WithCancel(t.Context())
+			var working sync.WaitGroup
+			for range 4 {
+				working.Go(func() {
+					for ctx.Err() == nil {
+						if lease, err := busy.Acquire(ctx, "k"); err == nil {
+							time.Sleep(time.Millisecond)
+							lease.Release(context.WithoutCancel(ctx))
+						}
+					}
+				})
+			}
+			time.Sleep(10 * time.Millisecond)
+			start := time.Now()
+			lease := wait(t, other)
+			if time.Since(start) > quietRow*3/4 {
+				late++
+			}
+			if err := lease.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+			cancel()
+			working.Wait()
+		})
+	}
+	if late == 3 {
+		t.Error("others had to wait until the row ended")
+	}
 }
 
 // Where others are known to want the key, a row is as long as the line was when it
@@ -100,18 +143,23 @@ func TestALineRemembersRivals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clk := clock.NewSkewed(1)
 		n := line{spots: map[string]*spot{}, rows: map[string]row{}}
-		cycle := func(key string, attempts int) {
+		cycle := func(key string, attempts int, votes ...quorum.Vote) {
 			if err := n.enter(t.Context(), nil, key, clk.Now()); err != nil {
 				t.Fatal(err)
 			}
-			lease := &Lease{attempts: attempts, won: clk.Now(), span: time.Second}
+			r := newRound(5, Op{}, clk.Now())
+			for i, vote := range votes {
+				r.answer(i, &Reply{Vote: vote}, clk.Now())
+			}
+			lease := &Lease{attempts: attempts, won: clk.Now(), span: time.Second, acquire: r}
 			n.leave(key, lease)
 			n.free(key, lease, clk.Now())
 		}
-		cycle("quiet", 1)
+		cycle("quiet", 1, quorum.Granted, quorum.Granted, quorum.Granted, quorum.Unknown)
 		cycle("wanted", 2)
-		if len(n.spots) != 0 || len(n.rows) != 1 {
-			t.Fatalf("%d lines and %d rows are kept, want the one with rivals", len(n.spots), len(n.rows))
+		cycle("met", 1, quorum.Granted, quorum.Denied, quorum.Granted, quorum.Granted)
+		if len(n.spots) != 0 || len(n.rows) != 2 || n.rows["met"].limit == 0 {
+			t.Fatalf("%d lines and %d rows are kept, want those with rivals", len(n.spots), len(n.rows))
 		}
 		if err := n.enter(t.Context(), nil, "wanted", clk.Now()); err != nil || !n.yields("wanted", clk) {
 			t.Errorf("%v: rivals are forgotten at once", err)
