@@ -16,8 +16,7 @@ const maxFlight = 512
 // acquire of a key that the first releases: who waits in line for a key is sent for
 // together with the release before. So that a key's operations never overtake each
 // other, a flight ends before
-//   - anything else for a key after that key's release: an acquire, say, would be
-//     carried out before the release it came after, and
+//   - anything else for a key after that key's release, which it would overtake, and
 //   - a second acquire of a key, of which one at most may be granted.
 //
 // The other orders are safe: a release queued after its acquire still comes
