@@ -208,29 +208,34 @@ func TestAGateHidesNoOutage(t *testing.T) {
 	})
 }
 
-// What ends in front of the gate says so, and leaves nothing.
+// What ends in front of the gate says so. One attempt in eight asks all nodes; the last
+// one is not always such.
 func TestAWaitThatEndsAtTheGateSaysWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem, nodes := memNodes(5)
 		defer passing(mem, "k")()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_, err := newLocker(t, nodes, Config{Backoff: steady}).Acquire(ctx, "k")
-		var failure *AttemptError
-		if !errors.As(err, &failure) || !errors.Is(err, ErrHeld) || !errors.Is(err, context.DeadlineExceeded) {
-			t.Fatal(err)
-		}
-		denied, notAsked := 0, 0
-		for _, v := range failure.Votes {
-			switch {
-			case v.Vote == quorum.Denied && v.Holder != "":
-				denied++
-			case v.Vote == quorum.Unsent && errors.Is(v.Err, errNotAsked):
-				notAsked++
+		l := newLocker(t, nodes, Config{Backoff: steady})
+		for i := range 20 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second+time.Duration(i)*steady(0))
+			_, err := l.Acquire(ctx, "k")
+			cancel()
+			var failure *AttemptError
+			if !errors.As(err, &failure) || !errors.Is(err, ErrHeld) || !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatal(err)
+			}
+			denied, notAsked := 0, 0
+			for _, v := range failure.Votes {
+				switch {
+				case v.Vote == quorum.Denied && v.Holder != "":
+					denied++
+				case v.Vote == quorum.Unsent && errors.Is(v.Err, errNotAsked):
+					notAsked++
+				}
+			}
+			if denied == 1 && notAsked == 4 {
+				return
 			}
 		}
-		if denied != 1 || notAsked != 4 {
-			t.Errorf("%v", err)
-		}
+		t.Error("no wait has ended at the gate, or none says so")
 	})
 }
